@@ -22,6 +22,7 @@ from carnet_broker.core.rows import (
 )
 
 __all__ = [
+    "SKEW_FORWARD",
     "Change",
     "Committed",
     "Conflict",
@@ -32,7 +33,6 @@ __all__ = [
     "LedgerDelta",
     "Move",
     "Page",
-    "SKEW_FORWARD",
     "Store",
     "Unavailable",
     "Where",
@@ -93,6 +93,7 @@ class Change:
     ledger: tuple[tuple[str, int], ...] = ()  # (scope, version): "run:<id>", "client:<id>", "pending", "policy"
     moves: tuple[Move, ...] = ()
     insert: tuple[Row, ...] = ()
+    done: tuple[str, ...] = ()  # ids of delegations that `due` need not name again: their end is on record
     revoke: tuple[Revocation, ...] = ()  # until == at is written as at + 2 so that the same second falls too
 
     def __post_init__(self) -> None:
@@ -217,7 +218,8 @@ class Store(Protocol):
         ...
 
     async def due(self, now: int, limit: int) -> Sequence[tuple[str, str, str]]:
-        """(tenant, kind "approval" | "call" | "delegation", id) of rows whose `due` has come."""
+        """(tenant, kind "approval" | "call" | "delegation", id) of rows whose time has come: approvals and calls by
+        their `due`, runs (delegations without a parent) by `live_until` until a change names them in `done`."""
         ...
 
     async def seen(self, tenant: str, guard: str, seq: int) -> None:
