@@ -1,1 +1,1 @@
-"""."""
+"""Use cases: decide, store and record in one commit."""
