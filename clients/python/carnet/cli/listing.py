@@ -1,0 +1,129 @@
+"""`carnet list`, `show` and `tree`: what runs, what waits, who listens."""
+
+import os
+import time
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from carnet.cli.answering import show_approval
+from carnet.cli.broker import Operator, connect, segment
+from carnet.cli.growing import draw_tree
+from carnet.cli.output import duration, fields, print_json, table
+from carnet.cli.problems import Exit, Problem
+
+__all__ = ["register"]
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+class What(StrEnum):
+    APPROVALS = "approvals"
+    DELEGATIONS = "delegations"
+    GUARDS = "guards"
+    KEYS = "keys"
+
+
+def register(app: typer.Typer) -> None:
+    app.command("list")(list_)
+    app.command("show")(show)
+    app.command("tree")(tree)
+
+
+def list_(
+    what: What,
+    state: Annotated[
+        str | None, typer.Option(help="approvals: pending, all. delegations: active, pending, ended.")
+    ] = None,
+    run: Annotated[str | None, typer.Option(help="Only delegations of this run.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=500)] = 50,
+    as_json: AsJson = False,
+) -> None:
+    """List approvals, delegations, guards or keys."""
+    with connect(os.environ) as broker:
+        filters = {"state": state, "run": run, "limit": limit} if what in (What.APPROVALS, What.DELEGATIONS) else {}
+        answer = broker.get(f"/v1/{what.value}", filters)
+    if as_json:
+        print_json(answer)
+        return
+    _TABLES[what](answer[what.value], answer)
+
+
+def _approvals(rows: list[dict[str, Any]], _answer: dict[str, Any]) -> None:
+    rows = sorted(rows, key=lambda row: row.get("seconds_left") or 0)
+    cells = [
+        [row["id"], row["state"], row.get("kind"), row.get("tool") or row.get("target"),
+         row.get("args") or row.get("task"), duration(row.get("seconds_left") or 0)]
+        for row in rows
+    ]  # fmt: skip
+    table("Approvals", ["id", "state", "kind", "asked", "with", "time left"], cells)
+
+
+def _delegations(rows: list[dict[str, Any]], _answer: dict[str, Any]) -> None:
+    now = time.time()
+    cells = [
+        [row["id"], row["agent"], row["state"], row.get("reason"), row["envelope"]["level"],
+         " ".join(row["envelope"]["tools"]), duration(row["expires_at"] - now) if _lives(row) else None]
+        for row in rows
+    ]  # fmt: skip
+    table("Delegations", ["id", "agent", "state", "reason", "level", "tools", "time left"], cells)
+
+
+def _lives(row: dict[str, Any]) -> bool:
+    return row["state"] == "active" and bool(row.get("expires_at"))
+
+
+def _guards(rows: list[dict[str, Any]], answer: dict[str, Any]) -> None:
+    cells = [[row["guard"], row["seq"], row["lag"], "lost" if row["lost"] else "follows"] for row in rows]
+    table(f"Guards (feed at {answer.get('seq')})", ["guard", "applied", "lag", "state"], cells)
+
+
+def _keys(rows: list[dict[str, Any]], _answer: dict[str, Any]) -> None:
+    table("Signing keys", ["kid", "state", "since"], [[row["kid"], row["state"], row.get("since")] for row in rows])
+
+
+_TABLES = {
+    What.APPROVALS: _approvals,
+    What.DELEGATIONS: _delegations,
+    What.GUARDS: _guards,
+    What.KEYS: _keys,
+}
+
+
+def show(id: Annotated[str, typer.Argument(metavar="ID")], as_json: AsJson = False) -> None:
+    """Show one delegation, approval or call; the prefix of the id says which."""
+    with connect(os.environ) as broker:
+        document = _fetch(broker, id)
+    if as_json:
+        print_json(document)
+    elif id.startswith("apr_"):
+        show_approval(document)
+    else:
+        fields(id, document)
+
+
+def _fetch(broker: Operator, id: str) -> dict[str, Any]:
+    if id.startswith("dlg_"):
+        return broker.get(f"/v1/delegations/{segment(id)}")
+    if id.startswith("apr_"):
+        return broker.get(f"/v1/approvals/{segment(id)}")
+    if id.startswith("call_"):
+        found = broker.get("/v1/audit", {"call": id, "limit": 50})
+        if not found["records"]:
+            raise Problem(f"Nothing is on record for {id}.")
+        first: dict[str, Any] = found["records"][0]
+        return first | {"records": len(found["records"])}
+    raise Problem(f"{id} is no id: they begin with dlg_, apr_ or call_.", Exit.USAGE)
+
+
+def tree(
+    id: Annotated[str, typer.Argument(metavar="ID", help="A run or a delegation.")], as_json: AsJson = False
+) -> None:
+    """Draw a run: who was spawned, what each may do, what state it is in."""
+    with connect(os.environ) as broker:
+        document = broker.get(f"/v1/delegations/{segment(id)}/tree")
+    if as_json:
+        print_json(document)
+    else:
+        draw_tree(document, time.time())
