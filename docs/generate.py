@@ -9,9 +9,9 @@ __all__ = ["PAGES", "reasons"]
 HERE = Path(__file__).parent
 HEADER = """# Reasons
 
-Every refusal, everywhere (audit, HTTP, SDK, CLI), has one code of this list. The codes are stable: match on them, not on
-the sentences. *Told to*: where it says `audit`, the caller learns only that the token was refused, so that a probe learns
-nothing; the audit record has the code. *Try again*: whether the same request can succeed later without a change.
+Every refusal, everywhere (audit, HTTP, SDK, CLI), has one code of this list. The codes are stable: match on them, not
+on the sentences. *Told to*: where it says `audit`, the caller learns only that the token was refused, so that a probe
+learns nothing; the audit record has the code. *Try again*: whether the same request can succeed later unchanged.
 
 This page is printed from `carnet.reasons` by `docs/generate.py`.
 
