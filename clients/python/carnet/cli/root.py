@@ -6,6 +6,7 @@ from importlib.metadata import entry_points
 import typer
 
 from carnet.cli import answering, auditing, listing, login, revoking, tokens
+from carnet.cli.demo import command as demo
 from carnet.cli.problems import Exit, Problem
 from carnet.cli.visible import visible
 
@@ -22,7 +23,7 @@ def build() -> typer.Typer:
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )
-    for part in (login, listing, answering, revoking, auditing, tokens):
+    for part in (login, listing, answering, revoking, auditing, tokens, demo):
         part.register(app)
     for entry in entry_points(group="carnet.commands"):
         try:
@@ -36,7 +37,7 @@ def _explain(app: typer.Typer, missing: ModuleNotFoundError) -> None:
     def serve() -> None:
         raise Problem(f"This needs the server ({missing.name} is missing): pip install 'carnet[server]'", Exit.USAGE)
 
-    for name in ("serve", "dev", "demo", "init"):
+    for name in ("serve", "dev", "init"):
         app.command(name, help="Needs carnet[server].")(serve)
 
 

@@ -1,0 +1,7 @@
+"""`python -m carnet.cli`: the same as `carnet`."""
+
+from carnet.cli import main
+
+__all__: list[str] = []
+
+main()
