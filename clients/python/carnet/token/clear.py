@@ -1,0 +1,34 @@
+"""Does the token cover this call? Scope, tools taken away since, and ceilings on arguments. `max_calls` and resource
+limits outlive one call and are the broker's."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from carnet.reasons import Reason, Refusal
+from carnet.token.claims import Claims
+from carnet.token.marks import Revoked, dead, tool_mark
+
+if TYPE_CHECKING:
+    from carnet_policy import Compiled
+
+__all__ = ["clear"]
+
+
+def clear(claims: Claims, tool: str, args: Mapping[str, Any], *, revoked: Revoked) -> Refusal | None:
+    """None when the token covers the call. A ceiling fails closed when its argument is absent."""
+    if claims.is_root:
+        return Refusal(Reason.ROOT_TOKEN)
+    if tool not in claims.tools:
+        return Refusal(Reason.SCOPE_MISSING)
+    mark = dead((tool_mark(link[0], tool) for link in claims.delegation.chain), claims.iat, revoked)
+    if mark is not None:
+        return Refusal(Reason.REVOKED, f"{mark} is revoked")
+    if tool not in claims.limits or _within(claims.limits[tool], args):
+        return None
+    return Refusal(Reason.CEILING_EXCEEDED)
+
+
+def _within(ceiling: "Compiled | None", args: Mapping[str, Any]) -> bool:
+    from carnet_policy import satisfies  # loaded only where a ceiling is judged
+
+    return ceiling is not None and satisfies(ceiling, args)

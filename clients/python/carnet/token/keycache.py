@@ -1,0 +1,88 @@
+"""An issuer's keys, fetched when they are needed and kept when they cannot be.
+
+A kid that nobody published must cost the issuer nothing: unknown kids trigger at most one fetch per 10 s, whatever their
+number, and are remembered as unknown. A fetch that fails or brings a bad document never takes a good key away.
+"""
+
+from collections.abc import Callable, Iterable
+from threading import Lock
+
+from carnet.reasons import Refusal
+from carnet.token.keyset import KeySet, VerifyKey, parse_jwks
+
+__all__ = ["COOLDOWN", "MAX_AGE", "KeyCache"]
+
+COOLDOWN = 10.0  # seconds between two fetches
+MAX_AGE = 300.0  # seconds after which a known kid, too, makes the cache look for a newer set
+
+
+class KeyCache:
+    """A `Keys` in front of an issuer. Thread-safe; readers of a known kid never wait for a fetch.
+
+    fetch: answers the JWKS document, raises OSError or ValueError when it cannot (httpx errors are to be turned into
+    these by the one who gives it). mono: seconds of a monotonic clock.
+    """
+
+    __slots__ = ("_fetch", "_fetched", "_fetching", "_keys", "_mono", "_problem", "_tried", "_withdrawn")
+
+    def __init__(self, fetch: Callable[[], object], mono: Callable[[], float]) -> None:
+        self._fetch = fetch
+        self._mono = mono
+        self._fetching = Lock()
+        self._keys = KeySet()
+        self._withdrawn: frozenset[str] = frozenset()
+        self._tried: float | None = None
+        self._fetched: float | None = None
+        self._problem = ""
+
+    @property
+    def current(self) -> KeySet:
+        """The keys as last known; empty before the first fetch that worked."""
+        return self._keys
+
+    @property
+    def problem(self) -> str:
+        """Why the last fetch failed, one sentence; empty when it worked."""
+        return self._problem
+
+    def find(self, kid: str) -> VerifyKey | None:
+        key = self._keys.find(kid)
+        if key is not None and self._fresh():
+            return key
+        self.refresh()
+        return self._keys.find(kid)
+
+    def refresh(self) -> bool:
+        """Fetch now, unless that was tried within the last 10 s. True when the keys are the issuer's as of that fetch."""
+        with self._fetching:
+            now = self._mono()
+            if self._tried is not None and now - self._tried < COOLDOWN:
+                return False
+            self._tried = now
+            return self._load(now)
+
+    def withdraw(self, kids: Iterable[str]) -> None:
+        """Never accept these keys again, whatever the issuer publishes."""
+        with self._fetching:
+            self._withdrawn |= frozenset(kids)
+            self._keys = self._keys.without(self._withdrawn)
+
+    def __repr__(self) -> str:
+        return f"KeyCache({self._keys!r})"
+
+    def _fresh(self) -> bool:
+        return self._fetched is not None and self._mono() - self._fetched < MAX_AGE
+
+    def _load(self, now: float) -> bool:
+        try:
+            found = parse_jwks(self._fetch())
+        except (OSError, ValueError) as fault:
+            self._problem = f"the issuer's keys could not be fetched: {type(fault).__name__}"
+            return False
+        if isinstance(found, Refusal):
+            self._problem = f"the issuer's keys are not usable: {found.detail}"
+            return False
+        self._keys = found.without(self._withdrawn)
+        self._fetched = now
+        self._problem = ""
+        return True
