@@ -58,7 +58,8 @@ policies: [tools.policy.yaml]
 hosts:
   desk:
     audience: "%(desk)s"
-    tools: [search_tickets, read_ticket, search_articles, summarize, tag_ticket, add_note, refund, send_email, close_account]
+    tools:
+      [search_tickets, read_ticket, search_articles, summarize, tag_ticket, add_note, refund, send_email, close_account]
   orders:
     audience: "%(orders)s"
     tools: [list_orders, get_order, get_shipping, get_policy_text, get_invoice]
