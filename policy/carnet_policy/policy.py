@@ -1,0 +1,102 @@
+"""`Policy`: the loaded, compiled form; immutable, made by the loader only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from carnet_policy.catalog import ToolFacts
+from carnet_policy.decision import Decision, Effect, PolicyRef
+from carnet_policy.history import HistoryRule, Over
+from carnet_policy.rule import Rule
+
+__all__ = ["Approvals", "Policy", "ToolRules"]
+
+
+@dataclass(frozen=True, slots=True)
+class Approvals:
+    """`timeout` in seconds; `approvers` = groups of which one must answer, empty = anyone with the role."""
+
+    timeout: int = 120
+    on_denial: Literal["revoke", "continue"] = "revoke"
+    approvers: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRules:
+    """The rules of one tool, by strictness, each with the decision that it makes."""
+
+    rules: tuple[Rule, ...] = ()
+    denies: tuple[tuple[Rule, Decision], ...] = ()
+    asks: tuple[tuple[Rule, Decision], ...] = ()
+    allows: tuple[tuple[Rule, Decision], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Policy:
+    """`catalog` is None when no file has one. `history_ids` maps the stable id of a history rule to its index;
+    `texts` are the sources (name, text), from which `loads` makes the very same policy."""
+
+    ref: PolicyRef
+    catalog: Mapping[str, ToolFacts] | None
+    tools: Mapping[str, ToolRules] = field(repr=False)
+    history: tuple[HistoryRule, ...] = field(repr=False)
+    default: Effect
+    approvals: Approvals
+    warnings: tuple[str, ...]
+    texts: tuple[tuple[str, str], ...] = field(repr=False)
+    _bounding: Mapping[str, tuple[HistoryRule, ...]] = field(repr=False)
+    _bounding_unsafe: tuple[HistoryRule, ...] = field(repr=False)
+
+    @property
+    def history_ids(self) -> dict[str, int]:
+        return {rule.id: rule.index for rule in self.history}
+
+    @property
+    def over_client(self) -> bool:
+        """Whether some rule counts what a client did outside this run."""
+        return any(rule.over is Over.CLIENT for rule in self.history)
+
+    @property
+    def client_window(self) -> int:
+        """The largest window in seconds, 0 without one."""
+        return max((rule.window for rule in self.history), default=0)
+
+    def facts(self, tool: str) -> ToolFacts:
+        """What is known of a tool: its catalog entry, with the data classes that its rules name."""
+        known = (self.catalog or {}).get(tool, ToolFacts())
+        rules = self.tools.get(tool, ToolRules()).rules
+        return ToolFacts(known.effect, known.data_class.union(*(rule.data_class for rule in rules)), known.resource_arg)
+
+    def irreversible(self, tool: str) -> bool:
+        """Whether `match: irreversible` means this tool; without a catalog nothing is known, so it may be any."""
+        return self.catalog is None or self.catalog.get(tool, ToolFacts()).irreversible
+
+    def bounding(self, tool: str) -> tuple[HistoryRule, ...]:
+        """The history rules that match a tool."""
+        found = self._bounding.get(tool)
+        if found is None:
+            return self._bounding_unsafe if self.irreversible(tool) else ()
+        return found
+
+    def bounds(self, tool: str) -> bool:
+        """Whether some history rule matches, so that a call of this tool needs the ledger that is shared."""
+        return bool(self.bounding(tool))
+
+    def asks(self, tool: str) -> bool:
+        """Whether a call can end in require_approval: by a rule, the default, the floor or a history rule."""
+        rules = self.tools.get(tool, ToolRules())
+        floored = self.catalog is not None and self.irreversible(tool)
+        can_allow = bool(rules.allows) or self.default is Effect.ALLOW
+        return (
+            bool(rules.asks)
+            or self.default is Effect.REQUIRE_APPROVAL
+            or (floored and can_allow)
+            or any(rule.effect is Effect.REQUIRE_APPROVAL for rule in self.bounding(tool))
+        )
+
+    def history_args(self, tool: str) -> frozenset[str]:
+        """The arguments of a past call that must be kept: those a history rule adds up, and the resource ids."""
+        names = {rule.arg for rule in self.bounding(tool)} | {self.facts(tool).resource_arg}
+        return frozenset(name for name in names if name is not None)
