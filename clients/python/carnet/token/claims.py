@@ -83,7 +83,7 @@ class Claims:
 
     @cached_property
     def limits(self) -> "Mapping[str, Compiled | None]":
-        """Each tool's ceiling, compiled once per token; None where the policy engine cannot read it: nothing fits it."""
+        """Each tool's ceiling, compiled once per token; None where it cannot be read: no call fits that."""
         return {tool: _compiled(tool, ceiling["args"]) for tool, ceiling in ceilings(self).items()}
 
 

@@ -114,7 +114,7 @@ def _genuine(token: str, key: VerifyKey) -> bool:
     import jwt  # cryptography is loaded only where a signature is checked
 
     try:
-        jwt.PyJWS().decode(token, key.key, algorithms=[key.alg])
+        jwt.api_jws.decode(token, key.key, algorithms=[key.alg])
     except jwt.PyJWTError:
         return False
     return True

@@ -1,7 +1,7 @@
 """An issuer's keys, fetched when they are needed and kept when they cannot be.
 
-A kid that nobody published must cost the issuer nothing: unknown kids trigger at most one fetch per 10 s, whatever their
-number, and are remembered as unknown. A fetch that fails or brings a bad document never takes a good key away.
+A kid that nobody published must cost the issuer nothing: unknown kids trigger at most one fetch per 10 s, whatever
+their number; in between they are simply unknown. A fetch that fails or brings a bad document takes no good key away.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,10 +17,10 @@ MAX_AGE = 300.0  # seconds after which a known kid, too, makes the cache look fo
 
 
 class KeyCache:
-    """A `Keys` in front of an issuer. Thread-safe; readers of a known kid never wait for a fetch.
+    """A `Keys` in front of an issuer. Thread-safe; who asks for a known kid never waits for another's fetch.
 
-    fetch: answers the JWKS document, raises OSError or ValueError when it cannot (httpx errors are to be turned into
-    these by the one who gives it). mono: seconds of a monotonic clock.
+    fetch: answers the JWKS document (parsed JSON) within its own time-out; whatever it raises counts as a failure.
+    mono: seconds of a monotonic clock.
     """
 
     __slots__ = ("_fetch", "_fetched", "_fetching", "_keys", "_mono", "_problem", "_tried", "_withdrawn")
@@ -47,19 +47,19 @@ class KeyCache:
 
     def find(self, kid: str) -> VerifyKey | None:
         key = self._keys.find(kid)
-        if key is not None and self._fresh():
-            return key
-        self.refresh()
+        if key is None:
+            self.refresh()
+        elif not self._fresh() and self._fetching.acquire(blocking=False):
+            try:
+                self._attempt()
+            finally:
+                self._fetching.release()
         return self._keys.find(kid)
 
     def refresh(self) -> bool:
-        """Fetch now, unless that was tried within the last 10 s. True when the keys are the issuer's as of that fetch."""
+        """Fetch, unless that was tried within the last 10 s. True when it brought the issuer's keys just now."""
         with self._fetching:
-            now = self._mono()
-            if self._tried is not None and now - self._tried < COOLDOWN:
-                return False
-            self._tried = now
-            return self._load(now)
+            return self._attempt()
 
     def withdraw(self, kids: Iterable[str]) -> None:
         """Never accept these keys again, whatever the issuer publishes."""
@@ -73,10 +73,17 @@ class KeyCache:
     def _fresh(self) -> bool:
         return self._fetched is not None and self._mono() - self._fetched < MAX_AGE
 
+    def _attempt(self) -> bool:
+        now = self._mono()
+        if self._tried is not None and now - self._tried < COOLDOWN:
+            return False
+        self._tried = now
+        return self._load(now)
+
     def _load(self, now: float) -> bool:
         try:
             found = parse_jwks(self._fetch())
-        except (OSError, ValueError) as fault:
+        except Exception as fault:  # noqa: BLE001 - whatever a transport raises, the last good keys stay
             self._problem = f"the issuer's keys could not be fetched: {type(fault).__name__}"
             return False
         if isinstance(found, Refusal):
