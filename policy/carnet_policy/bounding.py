@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["judge_history"]
 
 
-class ForeignLedger(Exception):  # noqa: N818 - never leaves the engine
+class ForeignLedger(Exception):
     """The ledger can not answer for this policy; the text says why."""
 
 
@@ -27,22 +28,26 @@ def judge_history(policy: Policy, call: Call, ledger: Ledger | None) -> Decision
         if found is not None:
             if found.effect is Effect.DENY:
                 return found
-            asked = asked or found
+            asked = found if asked is None else asked
     return asked
 
 
+_EMPTY = Tally()
+
+
 def _judge(rule: HistoryRule, ref: PolicyRef, call: Call, ledger: Ledger | None) -> Decision | None:
-    fold = None if ledger is None else _fold(rule, ref, ledger)
-    young = ledger is not None and _is_young(rule, ledger)
-    share = share_of(rule, call.args)
+    share = None if rule.arg is None else share_of(rule, call.args)
     if isinstance(share, Unreadable):
         detail = f"history can not count this call: {rule.arg} must be there and be a number of at least 0"
         return Decision(Effect.DENY, "history_value", detail, rule.name, ref)
+    tally, young = _EMPTY, False
     own: tuple[Share] | None = None
-    tally = Tally()
-    if fold is not None and ledger is not None:
-        tally, own = fold.at(ledger.now), fold.own(ledger.skip, ledger.now)
-    if tally.unreadable - (own is not None and isinstance(own[0], Unreadable)) > 0 and not young:
+    if ledger is not None:
+        fold = _fold(rule, ref, ledger)
+        tally = fold.at(ledger.now)
+        own = None if ledger.skip is None else fold.own(ledger.skip, ledger.now)
+        young = bool(ledger.since) and _is_young(rule, ledger)
+    if tally.unreadable and not young and _others_unreadable(tally, own):
         detail = f"history holds a call whose {rule.arg} can not be counted"
         return Decision(Effect.DENY, "history_value", detail, rule.name, ref)
     if _measure(rule, tally, own, share) > rule.max:
@@ -53,11 +58,15 @@ def _judge(rule: HistoryRule, ref: PolicyRef, call: Call, ledger: Ledger | None)
     return None
 
 
+def _others_unreadable(tally: Tally, own: tuple[Share] | None) -> bool:
+    return tally.unreadable > (own is not None and isinstance(own[0], Unreadable))
+
+
 def _fold(rule: HistoryRule, ref: PolicyRef, ledger: Ledger) -> Fold:
     folds = ledger.run if rule.over is Over.RUN else ledger.client
     if folds is None:
         raise ForeignLedger("the history of the client is not known here")
-    if folds.digest != ref.digest:
+    if folds.ref is not ref and folds.ref != ref:
         raise ForeignLedger("the history was counted for another policy")
     return folds.fold(rule)
 
@@ -75,13 +84,16 @@ def _measure(rule: HistoryRule, tally: Tally, own: tuple[Share] | None, share: S
         before = own[0] if own is not None else None
         total = add(tally.total, -before) if isinstance(before, Decimal) else tally.total
         return add(total, share)
-    values, mine = (
-        tally.values,
-        frozenset(own[0] or ()) if own is not None and isinstance(own[0], tuple) else frozenset(),
-    )
-    freed = sum(1 for key in mine if values.get(key) == 1)
-    new = sum(1 for key in share or () if values.get(key, 0) == (key in mine)) if isinstance(share, tuple) else 0
-    return len(values) - freed + new
+    return _distinct(tally.values, own[0] if own is not None else None, share)
+
+
+def _distinct(values: Mapping[object, int], own: Share, share: Share) -> int:
+    mine = own if isinstance(own, tuple) else ()
+    new = share if isinstance(share, tuple) else ()
+    left = len(values) - sum(1 for key in mine if values.get(key) == 1) if mine else len(values)
+    for key in new:
+        left += values.get(key, 0) == (key in mine)
+    return left
 
 
 def _sentence(rule: HistoryRule) -> str:

@@ -8,7 +8,7 @@ from typing import Literal, cast
 
 from carnet_policy.reading import Part
 
-__all__ = ["ToolFacts", "read_catalog"]
+__all__ = ["UNKNOWN", "ToolFacts", "read_catalog"]
 
 EFFECTS = ("read", "write", "irreversible")
 
@@ -26,6 +26,9 @@ class ToolFacts:
     def irreversible(self) -> bool:
         """Whether it counts as irreversible: an unknown effect does."""
         return self.effect in (None, "irreversible")
+
+
+UNKNOWN = ToolFacts()
 
 
 def read_catalog(part: Part) -> dict[str, ToolFacts]:

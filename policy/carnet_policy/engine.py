@@ -5,15 +5,17 @@ The strictest matching rule wins, so the order of rules never matters. What no r
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from carnet_policy.bounding import ForeignLedger, judge_history
 from carnet_policy.decision import Call, Decision, Effect
 from carnet_policy.folds import Ledger
-from carnet_policy.policy import Policy, ToolRules
+from carnet_policy.policy import NO_RULES, Policy, ToolRules
 from carnet_policy.reading import shown
+from carnet_policy.rule import Rule
 
 __all__ = ["evaluate"]
-
-_NO_RULES = ToolRules()
 
 
 def evaluate(policy: Policy, call: Call, ledger: Ledger | None) -> Decision:
@@ -48,26 +50,35 @@ def _decide(policy: Policy, call: Call, ledger: Ledger | None) -> Decision:
 
 def _by_rules(policy: Policy, call: Call) -> Decision:
     args = call.args
-    rules = policy.tools.get(call.tool, _NO_RULES)
+    rules = policy.tools.get(call.tool, NO_RULES)
     for rule, decision in rules.denies:
-        if rule.matches(args) is not False:  # what a deny can not judge, it denies
+        answer = rule.matches(args)
+        if answer is True:
             return decision
+        if answer is None:  # what a deny can not judge, it denies
+            return _in_doubt(rule, decision, args)
     doubtful: Decision | None = None
     for rule, decision in rules.asks:
         answer = rule.matches(args)
         if answer is True:
             return decision
         if answer is None and doubtful is None:
-            doubtful = decision
+            doubtful = _in_doubt(rule, decision, args)
     for rule, decision in rules.allows:
         if rule.matches(args) is True:
-            return doubtful or decision
+            return decision if doubtful is None else doubtful
     return _by_default(policy, call, rules, doubtful)
+
+
+def _in_doubt(rule: Rule, decision: Decision, args: Mapping[str, object]) -> Decision:
+    return replace(decision, detail=f"{decision.detail} ({rule.doubt(args)})")
 
 
 def _by_default(policy: Policy, call: Call, rules: ToolRules, doubtful: Decision | None) -> Decision:
     if policy.default is Effect.ALLOW:
-        return doubtful or Decision(Effect.ALLOW, "policy_allow", "no rule matches; default allow", None, policy.ref)
+        if doubtful is not None:
+            return doubtful
+        return Decision(Effect.ALLOW, "policy_allow", "no rule matches; default allow", None, policy.ref)
     if policy.default is Effect.REQUIRE_APPROVAL:
         return Decision(
             policy.default, "policy_approval", "no rule matches; default require_approval", None, policy.ref

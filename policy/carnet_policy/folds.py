@@ -151,18 +151,14 @@ class Folds:
     """The folds of one policy over one run, or over one client. Mutable and owned by the caller; the cost of one `put`
     does not grow with the rows. For another policy make new ones."""
 
-    __slots__ = ("_folds", "_policy", "_rows", "over")
+    __slots__ = ("_folds", "_policy", "_rows", "over", "ref")
 
     def __init__(self, policy: Policy, over: Literal["run", "client"] = "run") -> None:
         self.over = Over(over)
+        self.ref = policy.ref  # of the policy these folds belong to
         self._policy = policy
         self._folds = {rule.index: Fold(rule) for rule in policy.history if rule.over is self.over}
         self._rows: dict[str, tuple[PastCall, tuple[Fold, ...]]] = {}
-
-    @property
-    def digest(self) -> str:
-        """Of the policy these folds belong to."""
-        return self._policy.ref.digest
 
     def put(self, id: str, call: PastCall | None) -> None:
         """Insert, replace or (None) remove one row."""

@@ -53,7 +53,7 @@ class HistoryRule:
     id: str
     kind: Kind
     arg: str | None
-    max: Decimal
+    max: Decimal | int  # a Decimal for sums
     over: Over
     window: int
     tool: str | None
@@ -135,7 +135,7 @@ def _read(index: int, part: Part, unsafe: list[str]) -> HistoryRule:
         id=_id(part.value, unsafe if tool is None and arg is not None else None),
         kind=kind,
         arg=arg,
-        max=Decimal(repr(limit)),
+        max=Decimal(repr(limit)) if kind is Kind.SUM else int(limit),
         over=over,
         window=given["window"].integer(1, MAX_WINDOW) if "window" in given else 0,
         tool=tool,

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from enum import Enum
 from math import isfinite
+from typing import Any
 
 from carnet_policy.constraint import Constraint, fits_type, same, type_of
 from carnet_policy.places import host_of, is_within, segments_of
 
 __all__ = ["Judge", "Reading", "compile_judge"]
 
-Judge = Callable[[object], bool | None]
+Judge = Callable[[Any], bool | None]
 
 
 class Reading(Enum):
@@ -23,7 +24,8 @@ class Reading(Enum):
 
     CLOSED = "allow: every element must match, and an object holds nothing that is not named"
     EVERY = "ceiling: every element must match; unnamed members are not bounded"
-    SOME = "deny and require_approval: one matching element is enough; unnamed members do not matter"
+    SOME = "deny: one matching element is enough; unnamed members do not matter"
+    MOST = "require_approval: as SOME, but a list of which only some elements match stays in doubt"
 
 
 def compile_judge(rule: Constraint, reading: Reading) -> Judge:
@@ -85,7 +87,7 @@ def _numbers(rule: Constraint) -> list[Judge]:
         return [lambda value: low <= value <= high]
     if low is not None:
         return [lambda value: value >= low]
-    return [] if high is None else [lambda value: value <= high]  # type: ignore[operator]
+    return [] if high is None else [lambda value: value <= high]
 
 
 def _sizes(rule: Constraint) -> list[Judge]:
@@ -94,7 +96,7 @@ def _sizes(rule: Constraint) -> list[Judge]:
     if low is None and high is None:
         return []
     least, most = low or 0, high if high is not None else 1 << 62
-    return [lambda value: least <= len(value) <= most]  # type: ignore[arg-type]
+    return [lambda value: least <= len(value) <= most]
 
 
 def _strings(rule: Constraint) -> list[Judge]:
@@ -109,9 +111,9 @@ def _strings(rule: Constraint) -> list[Judge]:
 
 
 def _pattern(matches: Callable[[str], bool]) -> Judge:
-    def judge(value: object) -> bool | None:
+    def judge(value: Any) -> bool | None:
         try:
-            return matches(value)  # type: ignore[arg-type]
+            return matches(value)
         except UnicodeEncodeError:
             return None
 
@@ -119,7 +121,7 @@ def _pattern(matches: Callable[[str], bool]) -> Judge:
 
 
 def _path(roots: tuple[tuple[str, ...], ...]) -> Judge:
-    def judge(value: object) -> bool | None:
+    def judge(value: Any) -> bool | None:
         parts = segments_of(str(value))
         return None if parts is None else any(is_within(parts, root) for root in roots)
 
@@ -127,7 +129,7 @@ def _path(roots: tuple[tuple[str, ...], ...]) -> Judge:
 
 
 def _host(hosts: frozenset[str]) -> Judge:
-    def judge(value: object) -> bool | None:
+    def judge(value: Any) -> bool | None:
         host = host_of(str(value))
         return None if host is None else host in hosts
 
@@ -143,7 +145,7 @@ def _members(rule: Constraint) -> list[Judge]:
         words = frozenset(map(str, members))
         return [lambda value: value in words if type(value) is str else None]
 
-    def judge(value: object) -> bool | None:
+    def judge(value: Any) -> bool | None:
         if any(same(value, member) for member in members):
             return True
         kind = type_of(value)
@@ -159,34 +161,47 @@ def _inner(rule: Constraint, reading: Reading) -> list[Judge]:
     found: list[Judge] = []
     if rule.items is not None:
         element = compile_judge(rule.items, reading)
-        found.append(_some(element) if reading is Reading.SOME else _every(element))
+        found.append(_LISTS[reading](element))
     if rule.properties is not None:
         found.append(_object(rule.properties, reading))
     return found
 
 
 def _every(element: Judge) -> Judge:
-    def judge(value: object) -> bool | None:
-        answers = [element(inner) for inner in value]  # type: ignore[attr-defined]
+    def judge(value: Any) -> bool | None:
+        answers = [element(inner) for inner in value]
         return False if False in answers else None if None in answers else True
 
     return judge
 
 
 def _some(element: Judge) -> Judge:
-    def judge(value: object) -> bool | None:
-        answers = [element(inner) for inner in value]  # type: ignore[attr-defined]
+    def judge(value: Any) -> bool | None:
+        answers = [element(inner) for inner in value]
         return True if True in answers else None if None in answers else False
 
     return judge
+
+
+def _mixed(element: Judge) -> Judge:
+    every, some = _every(element), _some(element)
+
+    def judge(value: Any) -> bool | None:
+        answer = every(value)
+        return None if answer is False and some(value) is not False else answer
+
+    return judge
+
+
+_LISTS = {Reading.CLOSED: _every, Reading.EVERY: _every, Reading.SOME: _some, Reading.MOST: _mixed}
 
 
 def _object(properties: Mapping[str, Constraint], reading: Reading) -> Judge:
     fields = [(name, compile_judge(rule, reading), rule.required is False) for name, rule in properties.items()]
     names = frozenset(properties)
 
-    def judge(value: object) -> bool | None:
-        members: dict[str, object] = value  # type: ignore[assignment]
+    def judge(value: Any) -> bool | None:
+        members: dict[str, object] = value
         if reading is Reading.CLOSED and not members.keys() <= names:
             return False
         doubt = False

@@ -6,10 +6,11 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from pathlib import Path, PurePath
 from typing import TypeVar, cast
 
-from carnet_policy.catalog import ToolFacts, read_catalog
+from carnet_policy.catalog import UNKNOWN, ToolFacts, read_catalog
 from carnet_policy.decision import Decision, Effect, PolicyRef
 from carnet_policy.errors import PolicyError
 from carnet_policy.history import HistoryRule, read_history
@@ -53,7 +54,7 @@ def from_mapping(mapping: Mapping[str, object], id: str = "policy") -> Policy:
     content: dict[str, object] = {"id": id, **mapping}
     _check_plain(content, f"{id}.yaml", 0)
     text = json.dumps(content, ensure_ascii=False, indent=1)
-    text = _UNPRINTABLE.sub(lambda found: f"\\u{ord(found.group()):04x}", text).replace(": NaN", ": .nan")
+    text = _UNPRINTABLE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
     return loads([(f"{id}.yaml", text)])
 
 
@@ -116,7 +117,7 @@ class _First:
         effect = Effect(given["decision"].word_of([str(word) for word in Effect]))
         if effect is not Effect.DENY and not accepted:
             raise given["decision"].error(
-                f"the default {effect} lets calls through that no rule names; write deny, or add i_accept_fail_open: true"
+                f"the default {effect} lets through what no rule names; write deny, or add i_accept_fail_open: true"
             )
         return effect
 
@@ -171,7 +172,7 @@ def _bounding(
     known = set(rules) | set(catalog or {}) | {rule.tool for rule in history if rule.tool is not None}
     found = {}
     for tool in known:
-        unsafe = catalog is None or catalog.get(tool, ToolFacts()).irreversible
+        unsafe = catalog is None or catalog.get(tool, UNKNOWN).irreversible
         found[tool] = tuple(rule for rule in history if rule.tool == tool or (rule.tool is None and unsafe))
     return found
 
@@ -208,6 +209,8 @@ def _check_plain(value: object, name: str, depth: int) -> None:
     elif type(value) is list:
         for inner in value:
             _check_plain(inner, name, depth + 1)
+    elif type(value) is float and not isfinite(value):
+        raise PolicyError("a number is not finite; every number of a policy is", name)
     elif type(value) not in (str, int, float, bool, type(None)):
         raise PolicyError(
             f"a {type(value).__name__} is no plain value; use dict, list, str, int, float, bool or None", name

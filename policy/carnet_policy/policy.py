@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from carnet_policy.catalog import ToolFacts
+from carnet_policy.catalog import UNKNOWN, ToolFacts
 from carnet_policy.decision import Decision, Effect, PolicyRef
 from carnet_policy.history import HistoryRule, Over
 from carnet_policy.rule import Rule
 
-__all__ = ["Approvals", "Policy", "ToolRules"]
+__all__ = ["NO_RULES", "Approvals", "Policy", "ToolRules"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,9 @@ class ToolRules:
     denies: tuple[tuple[Rule, Decision], ...] = ()
     asks: tuple[tuple[Rule, Decision], ...] = ()
     allows: tuple[tuple[Rule, Decision], ...] = ()
+
+
+NO_RULES = ToolRules()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,13 +68,13 @@ class Policy:
 
     def facts(self, tool: str) -> ToolFacts:
         """What is known of a tool: its catalog entry, with the data classes that its rules name."""
-        known = (self.catalog or {}).get(tool, ToolFacts())
-        rules = self.tools.get(tool, ToolRules()).rules
+        known = (self.catalog or {}).get(tool, UNKNOWN)
+        rules = self.tools.get(tool, NO_RULES).rules
         return ToolFacts(known.effect, known.data_class.union(*(rule.data_class for rule in rules)), known.resource_arg)
 
     def irreversible(self, tool: str) -> bool:
         """Whether `match: irreversible` means this tool; without a catalog nothing is known, so it may be any."""
-        return self.catalog is None or self.catalog.get(tool, ToolFacts()).irreversible
+        return self.catalog is None or self.catalog.get(tool, UNKNOWN).irreversible
 
     def bounding(self, tool: str) -> tuple[HistoryRule, ...]:
         """The history rules that match a tool."""
@@ -86,7 +89,7 @@ class Policy:
 
     def asks(self, tool: str) -> bool:
         """Whether a call can end in require_approval: by a rule, the default, the floor or a history rule."""
-        rules = self.tools.get(tool, ToolRules())
+        rules = self.tools.get(tool, NO_RULES)
         floored = self.catalog is not None and self.irreversible(tool)
         can_allow = bool(rules.allows) or self.default is Effect.ALLOW
         return (

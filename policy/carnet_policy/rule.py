@@ -18,6 +18,7 @@ from carnet_policy.reading import Part, shown
 __all__ = ["Rule", "read_rules"]
 
 KEYS = ("decision", "args", "reason", "extra_args", "data_class")
+_READINGS = {Effect.ALLOW: Reading.CLOSED, Effect.DENY: Reading.SOME, Effect.REQUIRE_APPROVAL: Reading.MOST}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,11 @@ class Rule:
         if self.effect is Effect.ALLOW and named != len(args) and not self.extra_args:
             return False
         return None if doubt else True
+
+    def doubt(self, args: Mapping[str, object]) -> str:
+        """Which argument kept `matches` from an answer; empty when none did."""
+        doubtful = (name for name, judge, _ in self.fields if name in args and judge(args[name]) is None)
+        return next((f"argument {name} can not be judged" for name in doubtful), "")
 
     def mismatch(self, args: Mapping[str, object]) -> str:
         """Why it does not match, in words; values are never shown."""
@@ -85,7 +91,7 @@ def _read(name: str, part: Part) -> Rule:
             f"extra_args is for allow rules; {effect} rules match any further argument anyway"
         )
     args = read_constraints(given["args"]) if "args" in given else {}
-    reading = Reading.CLOSED if effect is Effect.ALLOW else Reading.SOME
+    reading = _READINGS[effect]
     return Rule(
         name=name,
         effect=effect,

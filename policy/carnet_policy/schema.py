@@ -21,8 +21,10 @@ MAX_DEPTH = 16
 MAX_KEYS = 1024
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
-_ONE = ("additionalProperties", "propertyNames", "items", "contains", "not", "if", "then", "else")
-_ONE += ("unevaluatedItems", "unevaluatedProperties")
+_ONE = (
+    *("additionalProperties", "propertyNames", "items", "contains", "not", "if", "then", "else"),
+    *("unevaluatedItems", "unevaluatedProperties"),
+)
 _MANY = ("allOf", "anyOf", "oneOf", "prefixItems")
 _NAMED = ("properties", "patternProperties", "dependentSchemas", "$defs")
 _PLAIN = (

@@ -100,7 +100,7 @@ class _Builder:
             raise self._error(event, "a tag (!) is not allowed; remove it, or quote the text")
 
     def _scalar(self, event: yaml.ScalarEvent) -> None:
-        plain = event.implicit[0] and event.style is None
+        plain: bool = event.implicit[0]
         if self._expects_key():
             self._take_key(event, plain)
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from carnet_policy.catalog import ToolFacts
+from carnet_policy.catalog import UNKNOWN, ToolFacts
 from carnet_policy.decision import Effect
 from carnet_policy.history import HistoryRule
 from carnet_policy.rule import Rule
@@ -26,7 +26,7 @@ def warnings_of(
         found.append("no catalog: effects are unknown here, every tool counts for match: irreversible")
     else:
         tools = dict.fromkeys([*catalog, *rules])
-        unknown = [tool for tool in tools if catalog.get(tool, ToolFacts()).effect is None]
+        unknown = [tool for tool in tools if catalog.get(tool, UNKNOWN).effect is None]
         found += [f"{tool} has no effect in the catalog, so it counts as irreversible" for tool in unknown]
     known = set(rules) | set(catalog or {})
     found += [
