@@ -1,1 +1,1 @@
-"""."""
+"""`carnet.yaml`: reading, checking and reading again."""

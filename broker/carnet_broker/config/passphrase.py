@@ -47,7 +47,7 @@ def is_passphrase_hash(text: str) -> bool:
 
 def _affordable(n: int, r: int, p: int) -> bool:
     power = n >= 2**14 and n & (n - 1) == 0
-    return power and 1 <= r and 1 <= p <= 4 and 128 * n * r <= _MAX_MEMORY // 2
+    return power and r >= 1 and 1 <= p <= 4 and 128 * n * r <= _MAX_MEMORY // 2
 
 
 def _sendable(passphrase: str) -> bool:

@@ -1,1 +1,1 @@
-"""."""
+"""What the broker decides, as pure functions of their arguments."""

@@ -72,7 +72,7 @@ class RunLedger:
 
     @property
     def policy_digest(self) -> str:
-        return self._folds.digest
+        return self._policy.ref.digest
 
     @property
     def count(self) -> int:
@@ -296,7 +296,7 @@ class ClientLedger:
 
     @property
     def policy_digest(self) -> str:
-        return self.folds.digest
+        return self._policy.ref.digest
 
     def forget(self, before: int) -> None:
         """Drop calls made before this time; it must lie outside the window of every rule in force."""

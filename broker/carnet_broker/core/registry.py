@@ -84,7 +84,7 @@ class Limits:
     run_ttl: int = 3600
     staleness: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({0: 1, 1: 1}))
     bind_from_level: int = 3
-    max_open_runs: int = 64  # per client, so that a client in a loop cannot fill the store
+    max_open_runs: int = 256  # per client, so that a client in a loop cannot fill the store
 
 
 @dataclass(frozen=True, kw_only=True)
