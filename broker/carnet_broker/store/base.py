@@ -25,6 +25,7 @@ __all__ = [
     "SKEW_FORWARD",
     "Change",
     "Committed",
+    "ConfigError",
     "Conflict",
     "Feed",
     "Health",
@@ -47,6 +48,10 @@ R = TypeVar("R", Delegation, Approval, Call, PolicyInForce, Record, Revocation, 
 class Unavailable(Exception):
     """The store could not be asked or did not answer in time. Whether a commit took effect is then unknown to the
     caller: repeat it with the same idempotency key."""
+
+
+class ConfigError(ValueError):
+    """The store cannot be opened as it is configured: one sentence with the fix."""
 
 
 class Why(StrEnum):
@@ -103,7 +108,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committed:
-    """seq: the tenant's last feed seq. first: id of the row that an earlier use of the key made (nothing was done now)."""
+    """seq: the tenant's last feed seq. first: id of the row that an earlier use of the key made; nothing done now."""
 
     seq: int
     now: int

@@ -1,0 +1,21 @@
+"""A store by its address."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from carnet_broker.store.base import ConfigError, Store
+from carnet_broker.store.clock import system
+from carnet_broker.store.sqlite import SqliteStore
+
+__all__ = ["open_store"]
+
+_SQLITE = "sqlite:///"
+
+
+def open_store(url: str, clock: Callable[[], int] = system) -> Store:
+    """`sqlite:///relative/path` or `sqlite:////absolute/path`. ConfigError for anything else."""
+    path = url.removeprefix(_SQLITE)
+    if not url.startswith(_SQLITE) or not path or "?" in path or "#" in path:
+        scheme = url.partition(":")[0]  # not the whole address: it may hold a password
+        raise ConfigError(f"No store is known for this address ({scheme}:…); use sqlite:///path/to/carnet.db.")
+    return SqliteStore.open(Path(path), clock=clock)
