@@ -7,6 +7,7 @@ rows: what is inserted later neither repeats nor hides a row that was there when
 import re
 import sqlite3
 from dataclasses import dataclass
+from typing import Any
 
 from carnet.audit import Record
 from carnet_broker.core.rows import Approval, Call, Checkpoint, Delegation, GuardSeen, PolicyInForce, Revocation
@@ -54,20 +55,27 @@ _NUMBER = re.compile(r"[0-9]{1,18}")
 
 def page(conn: sqlite3.Connection, kind: type[R], tenant: str, where: Where, after: str | None, limit: int) -> Page[R]:
     """Up to `limit` rows after the cursor. ValueError for a kind, value or cursor that does not fit the index."""
-    order = ORDERS[where.index]
-    if order.kind is not kind:
+    if ORDERS[where.index].kind is not kind:
         raise ValueError(f"{where.index.value} does not hold {kind.__name__}")
-    how = KINDS[kind]
-    asked = _conditions(order, tenant, where, after)
-    way = "DESC" if order.newest else "ASC"
+    rows, cursor = _found(conn, tenant, where, after, limit)
+    return Page(rows=tuple(rows), next=cursor)
+
+
+def _found(
+    conn: sqlite3.Connection, tenant: str, where: Where, after: str | None, limit: int
+) -> tuple[list[Any], str | None]:
+    order = ORDERS[where.index]
+    how = KINDS[order.kind]
+    conditions, values = _conditions(order, tenant, where, after)
+    keys, way = ", ".join(order.keys), "DESC" if order.newest else "ASC"
     sql = (
-        f"SELECT {', '.join(order.keys)}, {how.columns} FROM {how.table}{_hint(where)} WHERE {' AND '.join(asked[0])}"  # noqa: S608
+        f"SELECT {keys}, {how.columns} FROM {how.table}{_hint(where)} WHERE {' AND '.join(conditions)}"  # noqa: S608
         f" ORDER BY {', '.join(f'{key} {way}' for key in order.keys)} LIMIT ?"
     )
-    found = conn.execute(sql, (*asked[1], limit + 1)).fetchall()
+    found = conn.execute(sql, (*values, limit + 1)).fetchall()
     width = len(order.keys)
-    rows: tuple[R, ...] = tuple(how.make(row[width:]) for row in found[:limit])
-    return Page(rows=rows, next=_cursor(found[limit - 1][:width]) if len(found) > limit else None)
+    cursor = ",".join(map(str, found[limit - 1][:width])) if len(found) > limit else None
+    return [how.make(row[width:]) for row in found[:limit]], cursor
 
 
 def _conditions(order: Order, tenant: str, where: Where, after: str | None) -> tuple[list[str], list[str | int]]:
@@ -98,10 +106,6 @@ def _hint(where: Where) -> str:
     """A span of time is read by the index on time: by number it would walk the whole log up to its beginning."""
     timed = where.index is Index.RECORDS and where.since is not None
     return " INDEXED BY record_at" if timed else ""
-
-
-def _cursor(keys: tuple[str | int, ...]) -> str:
-    return ",".join(map(str, keys))
 
 
 def _place(order: Order, cursor: str) -> list[str | int]:
