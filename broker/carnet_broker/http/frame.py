@@ -1,0 +1,91 @@
+"""What every answer gets: a trace id, no-store, a deadline, and an answer even when something breaks.
+
+Plain ASGI in front of the routes. A fault is logged with its type and place; what the caller reads is one fixed text.
+"""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from starlette.responses import Response
+
+from carnet import trace as tracing
+from carnet.reasons import Reason, Refusal
+from carnet_broker.http.errors import oauth_error, problem
+from carnet_broker.http.limits import Limits
+from carnet_broker.store.base import Unavailable
+
+__all__ = ["Frame", "refused"]
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+_LOG = logging.getLogger("carnet.http")
+_OAUTH_PATHS = "/oauth2/"
+
+
+def refused(path: str, refusal: Refusal, trace: str, **options: Any) -> Response:
+    """The refusal in the language of the path: OAuth JSON below /oauth2/, problem details elsewhere."""
+    return oauth_error(refusal) if path.startswith(_OAUTH_PATHS) else problem(refusal, trace, **options)
+
+
+class Frame:
+    """ASGI middleware. `scope["state"]` gets `trace` (32 hex digits) and `deadline`, which a stream may move."""
+
+    def __init__(self, app: Callable[[Scope, Receive, Send], Awaitable[None]], limits: Limits) -> None:
+        self._app = app
+        self._limits = limits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        trace = _trace_id(scope)
+        sender = _Sender(send, trace)
+        try:
+            async with asyncio.timeout(self._limits.handling_seconds) as deadline:
+                scope.setdefault("state", {}).update(trace=trace, deadline=deadline)
+                await self._app(scope, receive, sender)
+        except TimeoutError:
+            await self._fail(scope, receive, sender, Refusal(Reason.UNAVAILABLE, "no answer was ready in time"))
+        except Unavailable:
+            await self._fail(scope, receive, sender, Refusal(Reason.UNAVAILABLE))
+        except Exception:  # noqa: BLE001 - the last line: whatever breaks is an answer, and is logged
+            _LOG.exception("fault", extra={"fields": {"path": scope["path"], "trace_id": trace}})
+            await self._fail(scope, receive, sender, Refusal(Reason.INTERNAL))
+
+    async def _fail(self, scope: Scope, receive: Receive, sender: "_Sender", refusal: Refusal) -> None:
+        if sender.started:  # half an answer is out: only breaking the connection tells the peer
+            raise ConnectionAbortedError("the answer could not be completed")
+        await refused(scope["path"], refusal, sender.trace)(scope, receive, sender)
+
+
+class _Sender:
+    """Adds the headers that every answer has."""
+
+    def __init__(self, send: Send, trace: str) -> None:
+        self._send = send
+        self.trace = trace
+        self.started = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.started = True
+            headers = list(message.get("headers", ()))
+            headers.append((b"carnet-trace-id", self.trace.encode()))
+            if not any(name == b"cache-control" for name, _ in headers):
+                headers.append((b"cache-control", b"no-store"))
+            headers.append((b"x-content-type-options", b"nosniff"))
+            message["headers"] = headers
+        await self._send(message)
+
+
+def _trace_id(scope: Scope) -> str:
+    """The caller's trace id if it sent exactly one well-formed traceparent, else a new one."""
+    found = [value.decode("latin-1") for name, value in scope["headers"] if name == b"traceparent"]
+    sent = tracing.extract(found) if found else None
+    return sent.trace_id if sent is not None else secrets.token_hex(16)
