@@ -11,11 +11,11 @@ from typing import Any
 
 from carnet.reasons import Reason, Refusal
 from carnet.token._fields import Fault, number, text
-from carnet.token.gate import open_signed, parse_object, split
+from carnet.token.gate import HeaderRule, open_signed, parse_object, split
 from carnet.token.keyset import KeySet, VerifyKey
 from carnet.token.names import LEEWAY, TYP_CLIENT_AUTH
 
-__all__ = ["MAX_LIFE", "Assertion", "claimed_client", "verify_assertion"]
+__all__ = ["MAX_LIFE", "Assertion", "claimed_client", "client_header", "verify_assertion"]
 
 MAX_LIFE = 300  # seconds that an assertion may still live
 _TYPES = frozenset({TYP_CLIENT_AUTH, "jwt"})
@@ -47,7 +47,7 @@ def claimed_client(token: object) -> str | Refusal:
 
 def verify_assertion(token: object, *, keys: KeySet, issuer: str, now: int) -> Assertion | Refusal:
     """The client that holds one of `keys`, or why not. issuer: ours, the only audience that is accepted."""
-    opened = open_signed(token, lambda header: _pick(header, keys))
+    opened = open_signed(token, client_header(keys))
     if isinstance(opened, Refusal):
         return opened
     payload = parse_object(opened[1], "payload")
@@ -57,6 +57,11 @@ def verify_assertion(token: object, *, keys: KeySet, issuer: str, now: int) -> A
         return _read(payload, issuer, now)
     except Fault as fault:
         return fault.refusal
+
+
+def client_header(keys: KeySet) -> HeaderRule:
+    """The header rule of assertions, over one client's keys."""
+    return lambda header: _pick(header, keys)
 
 
 def _pick(header: Mapping[str, Any], keys: KeySet) -> VerifyKey | Refusal:
