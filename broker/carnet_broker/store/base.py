@@ -133,27 +133,27 @@ class Page(Generic[T]):
 
 
 class Index(StrEnum):
-    """The closed list of orders in which rows can be found."""
+    """The closed list of orders in which rows can be found. since / until mean created_at unless it says otherwise."""
 
     DELEGATIONS = "delegations"  # all of the tenant, newest first
-    DELEGATIONS_BY_RUN = "delegations_by_run"
-    DELEGATIONS_BY_AGENT = "delegations_by_agent"
-    DELEGATIONS_BY_CLIENT = "delegations_by_client"
-    DELEGATIONS_LIVE = "delegations_live"  # since = live_until later than
+    DELEGATIONS_BY_RUN = "delegations_by_run"  # oldest first
+    DELEGATIONS_BY_AGENT = "delegations_by_agent"  # newest first
+    DELEGATIONS_BY_CLIENT = "delegations_by_client"  # newest first
+    DELEGATIONS_LIVE = "delegations_live"  # by live_until; since = live_until later than (exclusive)
     APPROVALS = "approvals"  # all, newest first
-    APPROVALS_PENDING = "approvals_pending"  # by deadline
+    APPROVALS_PENDING = "approvals_pending"  # by deadline; since / until on it
     APPROVALS_BY_DIGEST = "approvals_by_digest"  # value "<run> <digest>", newest first
-    CALLS_BY_RUN = "calls_by_run"
-    CALLS_BY_CLIENT = "calls_by_client"  # since = at or later
-    CALLS_WAITING = "calls_waiting"  # value = digest
-    RECORDS = "records"  # by seq; since / until on `at`
+    CALLS_BY_RUN = "calls_by_run"  # oldest first; since / until on `at`, as for all calls
+    CALLS_BY_CLIENT = "calls_by_client"  # by `at`
+    CALLS_WAITING = "calls_waiting"  # value = digest; oldest first
+    RECORDS = "records"  # by seq, as all records; since / until on `at`
     RECORDS_BY_DELEGATION = "records_by_delegation"
     RECORDS_BY_RUN = "records_by_run"
     RECORDS_BY_TRACE = "records_by_trace"
-    REVOCATIONS = "revocations"  # by feed seq
-    GUARDS = "guards"
-    CHECKPOINTS = "checkpoints"  # by seq
-    POLICIES = "policies"  # newest first: the first one is in force
+    REVOCATIONS = "revocations"  # one row per mark, by feed seq; since / until on `at`
+    GUARDS = "guards"  # by name; since / until on `at`
+    CHECKPOINTS = "checkpoints"  # by seq; since / until on `at`
+    POLICIES = "policies"  # newest first: the first one is in force; since / until on `since`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,9 +201,15 @@ class Store(Protocol):
         """True the first time this key is seen before `until` (Unix seconds); durable. Raises Unavailable when full."""
         ...
 
-    async def get(self, kind: type[R], tenant: str, id: str) -> R | None: ...
+    async def get(self, kind: type[R], tenant: str, id: str) -> R | None:
+        """One row. id: of a Revocation its mark, a GuardSeen its name, a PolicyInForce its digest (the newest row of
+        it), a Record or Checkpoint its seq in decimal digits."""
+        ...
 
-    async def find(self, kind: type[R], tenant: str, where: Where, after: str | None, limit: int) -> Page[R]: ...
+    async def find(self, kind: type[R], tenant: str, where: Where, after: str | None, limit: int) -> Page[R]:
+        """A page of at most `limit` rows. ValueError for a kind that the index does not hold, a value it does not take,
+        or a cursor that the store did not give."""
+        ...
 
     async def ledger(self, tenant: str, have: Mapping[str, int]) -> LedgerDelta:
         """Scopes `run:<id>` (calls, child delegations, approvals), `client:<id>` (calls), `pending` (approvals that

@@ -5,7 +5,7 @@ Free mappings (facts, arguments, what a person is shown) hold plain JSON values;
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from functools import cache
 from types import NoneType, UnionType
@@ -116,10 +116,12 @@ def _convert(hint: Any) -> Convert:
         return _sequence(_convert(parts[0])) if parts[-1] is Ellipsis else _fixed(tuple(map(_convert, parts)))
     if origin is Mapping:
         return _object(None if parts[1] is Any else _convert(parts[1]))
-    if hint in (str, int):
+    if hint in (str, int, bool):
         return _exactly(hint)
     if isinstance(hint, type) and issubclass(hint, StrEnum):
         return hint
+    if not is_dataclass(hint):
+        raise TypeError(f"no codec for {hint}")
     return _nested(hint)
 
 
@@ -159,7 +161,7 @@ def _object(inner: Convert | None) -> Convert:
     return convert
 
 
-def _nested(kind: type) -> Convert:
+def _nested(kind: Any) -> Convert:
     def convert(value: Any) -> Any:
         if type(value) is not dict:
             raise TypeError("no object")

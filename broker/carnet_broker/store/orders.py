@@ -81,7 +81,7 @@ def _found(
 def _conditions(order: Order, tenant: str, where: Where, after: str | None) -> tuple[list[str], list[str | int]]:
     conditions = ["tenant = ?"]
     values: list[str | int] = [tenant]
-    words = where.value.split(" ") if order.equal else []
+    words = where.value.split(" ", len(order.equal) - 1) if order.equal else []
     if len(words) != len(order.equal) or (where.value and not order.equal):
         raise ValueError(f"{where.index.value} takes {len(order.equal)} values")
     conditions += [f"{column} = ?" for column in order.equal]

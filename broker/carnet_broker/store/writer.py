@@ -135,6 +135,9 @@ class Writer:
         except Undo as undo:
             job.result = undo.result
             self._undo(undo)
+        except sqlite3.IntegrityError as error:  # the file's own rules: a bug of the change, not of the disk
+            job.error = ValueError(f"the store refuses this: {error}")
+            self._undo(error)
         except sqlite3.Error as error:
             job.error = unavailable(error)
             self._undo(error)
