@@ -1,10 +1,10 @@
 """The broker's ASGI application: every door and endpoint, made from a service. Nothing global, nothing at import."""
 
 import asyncio
-import time
 from collections.abc import Callable
 from itertools import groupby
 from typing import Any
+from urllib.parse import urlsplit
 
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match, Route
 
+from carnet.clock import SystemClock
 from carnet.reasons import Reason, Refusal
 from carnet_broker.http.delegations import Delegations
 from carnet_broker.http.discovery import Discovery
@@ -37,22 +38,25 @@ def create_app(
     issuer: str,
     limits: Limits = DEFAULT,
     fallen: Callable[[], list[str]] = list,
-    clock: Callable[[], float] = time.monotonic,
+    clock: Callable[[], float] | None = None,
+    hosts: frozenset[str] | None = None,
 ) -> FastAPI:
     """issuer: the public base URL, exactly as configured. fallen: names of background tasks that have ended.
+    clock: monotonic seconds. hosts: the only Host headers that are answered, None for any.
 
     `app.state.stopping` is an event that ends streams and waits; whoever runs the server sets it first.
     """
     app = FastAPI(title="Carnet", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     app.state.stopping = asyncio.Event()
-    doors = _doors(service, clock)
-    tokens = OAuth(service, Pace(clock, burst=200, rate=50))
+    ticks = clock or SystemClock().mono
+    doors = _doors(service, ticks)
+    tokens = OAuth(service, Pace(ticks, burst=200, rate=50))
     app.router.routes.extend(tokens.routes())
     app.router.routes.extend(_routes(service, doors))
     app.router.routes.extend(Discovery(service, issuer, fallen).routes())
     app.router.routes.append(_openapi(describe_doors(doors, issuer)))
     app.add_exception_handler(HTTPException, _missed)
-    app.add_middleware(Frame, limits=limits)
+    app.add_middleware(Frame, limits=limits, prefix=urlsplit(issuer).path.rstrip("/"), hosts=hosts)
     return app
 
 

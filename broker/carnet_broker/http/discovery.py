@@ -52,10 +52,11 @@ class Discovery:
         self._fallen = fallen
 
     def routes(self) -> list[Route]:
-        # RFC 8414 §3.1 puts the well-known part between host and path; clients also try the OpenID forms.
+        # RFC 8414 §3.1 puts the well-known part between host and path; clients also try the OpenID forms, one of which
+        # has the path in front: there the frame has taken it away.
         names = ("oauth-authorization-server", "openid-configuration")
         paths = {f"/.well-known/{name}{self._path}" for name in names}
-        paths |= {f"/.well-known/{name}" for name in names} | {f"{self._path}/.well-known/openid-configuration"}
+        paths |= {f"/.well-known/{name}" for name in names}
         wellknown = [Route(path, self.metadata, methods=["GET"]) for path in sorted(paths)]
         return [
             *wellknown,

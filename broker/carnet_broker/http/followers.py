@@ -5,7 +5,6 @@ fails becomes no link: without a store there is no heartbeat, and guards notice 
 """
 
 import asyncio
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -80,7 +79,7 @@ class _Tenant:
 class Followers:
     """clock: monotonic seconds of this process, the `mono` of every event."""
 
-    def __init__(self, service: Service, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, service: Service, clock: Callable[[], float]) -> None:
         self._service, self.clock = service, clock
         self._tenants: dict[str, _Tenant] = {}
 

@@ -34,21 +34,39 @@ def refused(path: str, refusal: Refusal, trace: str, **options: Any) -> Response
 
 
 class Frame:
-    """ASGI middleware. `scope["state"]` gets `trace` (32 hex digits) and `deadline`, which a stream may move."""
+    """ASGI middleware. `scope["state"]` gets `trace` (32 hex digits) and `deadline`, which a stream may move.
 
-    def __init__(self, app: Callable[[Scope, Receive, Send], Awaitable[None]], limits: Limits) -> None:
+    prefix: the path of the issuer, "" for none. Paths below it mean the same as without it, so that the URLs in the
+    metadata work whether or not a proxy takes the prefix away. hosts: the Host headers that are answered, None for any;
+    a broker on loopback names its own, so that no web page can reach it under a name of its choice (DNS rebinding).
+    """
+
+    def __init__(
+        self,
+        app: Callable[[Scope, Receive, Send], Awaitable[None]],
+        limits: Limits,
+        prefix: str = "",
+        hosts: frozenset[str] | None = None,
+    ) -> None:
         self._app = app
         self._limits = limits
+        self._hosts = hosts
+        self._prefix = f"{prefix}/" if prefix else ""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        if self._prefix and scope["path"].startswith(self._prefix):
+            scope["path"] = scope["path"][len(self._prefix) - 1 :]
         trace = _trace_id(scope)
         sender = _Sender(send, trace)
         try:
             async with asyncio.timeout(self._limits.handling_seconds) as deadline:
                 scope.setdefault("state", {}).update(trace=trace, deadline=deadline)
+                if self._hosts is not None and not _names_us(scope, self._hosts):
+                    await self._fail(scope, receive, sender, Refusal(Reason.FORBIDDEN, "this broker has another name"))
+                    return
                 await self._app(scope, receive, sender)
         except TimeoutError:
             await self._fail(scope, receive, sender, Refusal(Reason.UNAVAILABLE, "no answer was ready in time"))
@@ -82,6 +100,13 @@ class _Sender:
             headers.append((b"x-content-type-options", b"nosniff"))
             message["headers"] = headers
         await self._send(message)
+
+
+def _names_us(scope: Scope, hosts: frozenset[str]) -> bool:
+    """Whether Host, and Origin where a browser sends one, name this broker."""
+    named = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
+    origins = [value.decode("latin-1") for name, value in scope["headers"] if name == b"origin"]
+    return len(named) == 1 and {*named, *(origin.removeprefix("http://") for origin in origins)} <= hosts
 
 
 def _trace_id(scope: Scope) -> str:

@@ -1,0 +1,98 @@
+"""What `carnet doctor` looks at on the server's side: each fact with its problem and the fix, nothing changed."""
+
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from carnet_broker.config.errors import ConfigError
+from carnet_broker.config.load import check_issuer, load_registries
+from carnet_broker.core.registry import Registry
+from carnet_broker.http.sockets import address, listen
+from carnet_broker.keys import KeyRing, KeysError
+from carnet_broker.main import StartRefused, check_keys, check_public_issuer
+from carnet_broker.settings import Settings
+from carnet_broker.store.base import ConfigError as StoreConfigError
+from carnet_broker.store.base import Unavailable
+from carnet_broker.store.open import open_store
+
+__all__ = ["Finding", "examine"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """problem None: well."""
+
+    what: str
+    fact: str
+    problem: str | None = None
+
+
+async def examine(settings: Settings) -> list[Finding]:
+    """All findings, in the order in which `carnet serve` would meet them."""
+    keys, key_finding = _keys(settings)
+    found = [_issuer(settings), key_finding, *_config(settings)]
+    found.append(await _store(settings, keys))
+    found.append(_listen(settings))
+    return found
+
+
+def _issuer(settings: Settings) -> Finding:
+    try:
+        check_public_issuer(settings.issuer)
+    except StartRefused as fault:
+        return Finding("issuer", settings.issuer or "not set", str(fault))
+    return Finding("issuer", settings.issuer)
+
+
+def _keys(settings: Settings) -> tuple[KeyRing | None, Finding]:
+    try:
+        keys = KeyRing.open(settings.keys)
+        check_keys(keys)
+    except (KeysError, StartRefused) as fault:
+        return None, Finding("keys", str(settings.keys), str(fault))
+    return keys, Finding("keys", f"{settings.keys}, active {keys.active.kid}")
+
+
+def _config(settings: Settings) -> list[Finding]:
+    try:
+        registries = load_registries(settings.config)
+        if settings.issuer:
+            check_issuer(registries, settings.issuer)
+    except ConfigError as fault:
+        return [Finding("configuration", str(settings.config), str(fault))]
+    return [_tenant(registries, tenant) for tenant in sorted(registries)]
+
+
+def _tenant(registries: Mapping[str, Registry], tenant: str) -> Finding:
+    registry = registries[tenant]
+    fact = f"{tenant}: {len(registry.agents)} agents, {len(registry.hosts)} hosts, {len(registry.clients)} clients"
+    if not registry.operators:
+        return Finding("configuration", fact, f"the tenant {tenant} has no operator, so nobody can approve or revoke")
+    return Finding("configuration", fact)
+
+
+async def _store(settings: Settings, keys: KeyRing | None) -> Finding:
+    try:
+        store = open_store(settings.store.get_secret_value())
+    except Unavailable as fault:
+        return Finding("store", "in use", f"{fault} (a running broker is well: ask its /readyz)")
+    except StoreConfigError as fault:
+        return Finding("store", "unusable", str(fault))
+    try:
+        health = await store.health()
+    finally:
+        await store.close()
+    fact = ", ".join(f"{name} {value}" for name, value in health.facts.items())
+    if health.problems:
+        return Finding("store", fact, health.problems[0])
+    if keys is not None and health.epoch != keys.epoch_marker:
+        return Finding("store", fact, "it is not the store of these keys; restore it, or run `carnet recover`")
+    return Finding("store", fact)
+
+
+def _listen(settings: Settings) -> Finding:
+    try:
+        with listen(address(settings.listen)):
+            return Finding("listen", settings.listen)
+    except (OSError, socket.gaierror) as fault:
+        return Finding("listen", settings.listen, f"{fault.strerror}; set CARNET_LISTEN, or stop what listens there")
