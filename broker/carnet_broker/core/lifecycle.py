@@ -204,6 +204,11 @@ def _advance_call(
     to = CALL.get((row.state, event))
     if to is None:
         return Refusal(Reason.CALL_STATE, f"The call is {row.state.value}; {event.value} does not apply.")
+    if row.state is CallState.WAITING and event is not CallEvent.REFUSE and _freed(row, now):
+        # its slot may be another call's by now
+        lapsed = row.hold_until is not None and row.hold_until >= ends
+        why = Reason.APPROVAL_LAPSED if lapsed else Reason.APPROVAL_TIMED_OUT
+        return Refusal(why, "The time in which the call could begin is over.")
     hold = ends if event is CallEvent.HOLD else row.hold_until if to is CallState.WAITING else None
     return replace(
         row,
@@ -215,6 +220,10 @@ def _advance_call(
         finished_at=None if to in (CallState.WAITING, CallState.RUNNING) else now,
         due=_call_due(to, hold, ends),
     )
+
+
+def _freed(row: Call, now: int) -> bool:
+    return row.hold_until is not None and now >= row.hold_until
 
 
 def _call_due(state: CallState, hold_until: int | None, ends: int) -> int | None:
