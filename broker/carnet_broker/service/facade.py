@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Any
 
 from carnet.reasons import Refusal
-from carnet.token import Claims
+from carnet.token.claims import Claims
 from carnet_broker.service.principals import Bearer, Principal
 from carnet_broker.service.requests import CallRequest, RecordBatch, SpawnRequest, Verdict
 from carnet_broker.service.views import (
@@ -101,7 +101,7 @@ class Service:
     ) -> FeedView | Refusal:
         raise NotImplementedError
 
-    async def acknowledge(self, guard: Principal | Claims, instance: str, epoch: str, seq: int) -> None | Refusal:
+    async def acknowledge(self, guard: Principal | Claims, instance: str, epoch: str, seq: int) -> Refusal | None:
         raise NotImplementedError
 
     async def policy_for(self, guard: Principal | Claims) -> PolicyView | Refusal:
@@ -117,7 +117,7 @@ class Service:
     async def revocations(self, who: Principal, after: str | None, limit: int) -> Listing[Mapping[str, Any]] | Refusal:
         raise NotImplementedError
 
-    async def revoke_token(self, client: Principal, token: str, trace: str) -> None | Refusal:
+    async def revoke_token(self, client: Principal, token: str, trace: str) -> Refusal | None:
         """RFC 7009: None also for a token that nobody knows."""
         raise NotImplementedError
 

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["Bearer", "Kind", "Principal", "Role"]
+from carnet_broker.core.registry import Role
+
+__all__ = ["Bearer", "Kind", "Principal"]
 
 
 class Kind(StrEnum):
@@ -12,24 +14,12 @@ class Kind(StrEnum):
     OPERATOR = "operator"
 
 
-class Role(StrEnum):
-    """Each role may do what the ones before it may: viewer < approver < operator < admin."""
-
-    VIEWER = "viewer"
-    APPROVER = "approver"
-    OPERATOR = "operator"
-    ADMIN = "admin"
-
-    def covers(self, needed: "Role") -> bool:
-        order = tuple(Role)
-        return order.index(self) >= order.index(needed)
-
-
 class Bearer(StrEnum):
     """The kinds of bearer token that a route accepts."""
 
     ROOT = "root"  # a run's own token
     CHILD = "child"  # a delegation's token for one host
+    ENDED = "ended"  # a child's token too whose delegation has ended: it may only learn why
     GUARD = "guard"
     SESSION = "session"  # an operator who logged in
 

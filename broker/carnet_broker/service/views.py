@@ -1,4 +1,4 @@
-"""What the use cases answer, as frozen values; the transport renders them. Times are Unix seconds of the store's clock."""
+"""What the use cases answer, as frozen values; the transport renders them. Times: Unix seconds of the store's clock."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,0 +1,162 @@
+"""What operators look at: questions, delegations, trees, revocations, audit lines. Reading decides nothing."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from carnet.audit import Record
+from carnet.reasons import Reason, Refusal
+from carnet_broker.core.registry import Registry, Role
+from carnet_broker.core.rows import Approval, Call, Delegation, Revocation
+from carnet_broker.service.context import Context
+from carnet_broker.service.permitting import permitted
+from carnet_broker.service.principals import Principal
+from carnet_broker.service.showing import approval_view, delegation_view, known, look_up
+from carnet_broker.service.views import ApprovalView, DelegationView, Listing, TreeView
+from carnet_broker.store.base import Index, Where
+
+__all__ = [
+    "find_approval",
+    "find_approvals",
+    "find_delegations",
+    "find_records",
+    "find_revocations",
+    "show_approval",
+    "tree",
+]
+
+_MOST = 200
+_SCAN = 5  # pages read for one answer: a page may come short
+
+
+async def find_approvals(
+    ctx: Context, who: Principal, state: str, after: str | None, limit: int
+) -> Listing[ApprovalView] | Refusal:
+    """state: pending or all."""
+    registry = permitted(ctx, who, Role.VIEWER)
+    if isinstance(registry, Refusal):
+        return registry
+    index = Index.APPROVALS_PENDING if state == "pending" else Index.APPROVALS
+    page = await ctx.store.find(Approval, who.tenant, Where(index=index), after, min(limit, _MOST))
+    now = await ctx.store.now()
+    live = [row for row in page.rows if state != "pending" or row.deadline > now]
+    return Listing(rows=tuple([await show_approval(ctx, row) for row in live]), next=page.next)
+
+
+async def find_approval(ctx: Context, who: Principal, approval: str) -> ApprovalView | Refusal:
+    registry = permitted(ctx, who, Role.VIEWER)
+    row = await ctx.store.get(Approval, who.tenant, approval) if isinstance(registry, Registry) else None
+    if isinstance(registry, Refusal):
+        return registry
+    return Refusal(Reason.NOT_FOUND) if row is None else await show_approval(ctx, row)
+
+
+async def show_approval(ctx: Context, row: Approval) -> ApprovalView:
+    delegation = await ctx.store.get(Delegation, row.tenant, row.delegation)
+    call = await ctx.store.get(Call, row.tenant, row.subject) if row.subject != row.delegation else None
+    return approval_view(row, delegation, call, await ctx.store.now())
+
+
+async def find_delegations(
+    ctx: Context, who: Principal, state: str, run: str | None, agent: str | None, after: str | None, limit: int
+) -> Listing[DelegationView] | Refusal:
+    """state: active, pending, ended or all. A page may come short, for a state is computed and not indexed."""
+    registry = permitted(ctx, who, Role.VIEWER)
+    if isinstance(registry, Refusal):
+        return registry
+    where = await _where(ctx, state, run, agent)
+    found: list[DelegationView] = []
+    for _ in range(_SCAN):
+        page = await ctx.store.find(Delegation, who.tenant, where, after, min(limit, _MOST) - len(found))
+        for row in page.rows:
+            if agent is None or row.agent == agent:
+                view = await delegation_view(ctx, registry, await known(ctx, row))
+                found += [view] if state in ("all", view.state) else []
+        after = page.next
+        if after is None or len(found) >= min(limit, _MOST):
+            break
+    return Listing(rows=tuple(found), next=after)
+
+
+async def _where(ctx: Context, state: str, run: str | None, agent: str | None) -> Where:
+    if run is not None:
+        return Where(index=Index.DELEGATIONS_BY_RUN, value=run)
+    if agent is not None:
+        return Where(index=Index.DELEGATIONS_BY_AGENT, value=agent)
+    if state in ("active", "pending"):
+        return Where(index=Index.DELEGATIONS_LIVE, since=await ctx.store.now())
+    return Where(index=Index.DELEGATIONS)
+
+
+async def tree(ctx: Context, who: Principal, delegation: str) -> TreeView | Refusal:
+    registry = permitted(ctx, who, Role.VIEWER)
+    if isinstance(registry, Refusal):
+        return registry
+    found = await look_up(ctx, who.tenant, delegation)
+    if found is None:
+        return Refusal(Reason.NOT_FOUND)
+    where = Where(index=Index.DELEGATIONS_BY_RUN, value=found.row.run)
+    children: list[DelegationView] = []
+    after: str | None = None
+    while True:
+        page = await ctx.store.find(Delegation, who.tenant, where, after, _MOST)
+        below = [row for row in page.rows if row.parent == found.row.id]
+        children += [await delegation_view(ctx, registry, await known(ctx, row)) for row in below]
+        after = page.next
+        if after is None:
+            return TreeView(node=await delegation_view(ctx, registry, found), children=tuple(children))
+
+
+async def find_revocations(
+    ctx: Context, who: Principal, after: str | None, limit: int
+) -> Listing[Mapping[str, Any]] | Refusal:
+    registry = permitted(ctx, who, Role.VIEWER)
+    if isinstance(registry, Refusal):
+        return registry
+    where = Where(index=Index.REVOCATIONS)
+    page = await ctx.store.find(Revocation, who.tenant, where, after, min(limit, _MOST))
+    return Listing(rows=tuple(asdict(row) for row in page.rows), next=page.next)
+
+
+async def find_records(
+    ctx: Context, who: Principal, filters: Mapping[str, str | int], after: str | None, limit: int
+) -> Listing[Mapping[str, Any]] | Refusal:
+    """filters: run, delegation, agent, tool, decision, reason, trace, since, until (Unix seconds)."""
+    registry = permitted(ctx, who, Role.VIEWER)
+    if isinstance(registry, Refusal):
+        return registry
+    where = _records_where(filters)
+    found: list[Mapping[str, Any]] = []
+    for _ in range(_SCAN):
+        page = await ctx.store.find(Record, who.tenant, where, after, min(limit, _MOST) - len(found))
+        found += [asdict(row) for row in page.rows if _fits(row, filters)]
+        after = page.next
+        if after is None or len(found) >= min(limit, _MOST):
+            break
+    return Listing(rows=tuple(found), next=after)
+
+
+def _records_where(filters: Mapping[str, str | int]) -> Where:
+    since, until = filters.get("since"), filters.get("until")
+    times = {"since": None if since is None else int(since), "until": None if until is None else int(until)}
+    for name, index in (
+        ("delegation", Index.RECORDS_BY_DELEGATION),
+        ("run", Index.RECORDS_BY_RUN),
+        ("trace", Index.RECORDS_BY_TRACE),
+    ):
+        if name in filters:
+            return Where(index=index, value=str(filters[name]), **times)
+    return Where(index=Index.RECORDS, **times)
+
+
+def _fits(row: Record, filters: Mapping[str, str | int]) -> bool:
+    found = {
+        "run": row.run,
+        "delegation": row.delegation,
+        "agent": row.agent,
+        "tool": row.tool,
+        "decision": row.decision,
+        "reason": row.reason,
+        "trace": row.trace_id,
+    }
+    return all(found[name] == value for name, value in filters.items() if name in found)
