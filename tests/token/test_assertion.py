@@ -37,7 +37,8 @@ def made(claims: Mapping[str, Any] | None = None, header: Mapping[str, Any] | No
 
 
 def check(token: object, **changes: Any) -> Assertion | Refusal:
-    return verify_assertion(token, **({"keys": ONE, "issuer": ISS, "now": NOW} | changes))
+    settings: dict[str, Any] = {"keys": ONE, "issuer": ISS, "now": NOW}
+    return verify_assertion(token, **(settings | changes))
 
 
 def reason(answer: Assertion | Refusal) -> Reason:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from carnet.reasons import Refusal
 from carnet.token.claims import (
+    Chain,
     Claims,
     DelegationClaim,
     actors,
@@ -40,7 +41,7 @@ constraints = st.dictionaries(
 def claims(draw: st.DrawFn) -> Claims:
     is_root = draw(st.booleans())
     run, dlg = draw(st.lists(ids, min_size=2, max_size=2, unique=True))
-    chain = ((run, draw(names), draw(names)),)
+    chain: Chain = ((run, draw(names), draw(names)),)
     if not is_root:
         chain = (*chain, (dlg, draw(names), draw(names)))
     iat = draw(st.integers(1, 2**32))

@@ -23,7 +23,8 @@ TOKEN = minted(child())
 
 def check(token: object, **changes: Any) -> Claims | Refusal:
     settings: dict[str, Any] = {"keys": RING.keyset(), "issuer": ISS, "audience": AUD, "revoked": {}, "now": NOW}
-    return verify(token, **({"host": HOST} | settings | changes))
+    settings["host"] = HOST
+    return verify(token, **(settings | changes))
 
 
 def reason(answer: Claims | Refusal | None) -> Reason | None:

@@ -42,7 +42,8 @@ class KeyRing:
         """The ring of an initialised key directory. Raises KeysError: missing, open to others, damaged, incomplete."""
         where = Path(path)
         directory.check(where)
-        return cls(where, directory.read_master(where), directory.read_marker(where), directory.read_held(where))
+        epoch = directory.read_marker(where)  # first: written last, it says whether the rest is complete
+        return cls(where, directory.read_master(where), epoch, directory.read_held(where))
 
     @classmethod
     def create(cls, path: Path | str, now: int, *, epoch: str | None = None) -> "KeyRing":

@@ -3,7 +3,7 @@
 Canonical form: UTF-8 JSON, members sorted by code point, no white space, minimal escapes; strings unchanged (no Unicode
 normalisation); integers as decimals below 2^53; floats finite, shortest round-trip form, always with "." or "e" (as
 Python's repr writes them), so 1 and 1.0 differ; minus zero, lone surrogates and what is not of JSON's own types are
-refused; depth at most 16, at most 64 KiB. Two calls have one digest only if the tool is called with the very same values.
+refused; depth at most 16, at most 64 KiB. Two calls have one digest only if the tool gets the very same values.
 """
 
 import json

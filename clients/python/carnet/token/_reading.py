@@ -108,7 +108,7 @@ def _chain(value: object) -> Chain:
 def _link(value: object) -> tuple[str, str, str]:
     if type(value) is not list or len(value) != 3:
         raise Fault("a link of the chain is not [delegation, agent, client]", Reason.TOKEN_CHAIN)
-    named = dict(zip(("delegation", "agent", "client"), value, strict=True))
+    named: dict[str, Any] = {"delegation": value[0], "agent": value[1], "client": value[2]}
     try:
         return text(named, "delegation", _DLG), text(named, "agent", _NAME), text(named, "client")
     except Fault:

@@ -1,6 +1,6 @@
 """One P-256 private key as a `Signer`: for the broker's tokens, a client's assertions, proofs of possession."""
 
-from functools import cached_property
+from base64 import urlsafe_b64encode
 from typing import TYPE_CHECKING, Any
 
 from carnet.token.keyset import thumbprint
@@ -20,6 +20,8 @@ class P256Signer:
         if key.curve.name != "secp256r1":
             raise ValueError("the key is not on the curve P-256")
         self._key = key
+        self._point = _point(key)
+        self.kid = thumbprint(self._point)
 
     @classmethod
     def from_pem(cls, pem: bytes) -> "P256Signer":
@@ -42,10 +44,6 @@ class P256Signer:
 
         return self._key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
-    @cached_property
-    def kid(self) -> str:
-        return thumbprint(self._point)
-
     def sign(self, data: bytes) -> bytes:
         from cryptography.hazmat.primitives.asymmetric.ec import ECDSA
         from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
@@ -60,14 +58,9 @@ class P256Signer:
     def __repr__(self) -> str:
         return f"P256Signer({self.kid})"
 
-    @cached_property
-    def _point(self) -> dict[str, str]:
-        from base64 import urlsafe_b64encode
 
-        numbers = self._key.public_key().public_numbers()
-        coordinates = {"x": numbers.x, "y": numbers.y}
-        return {
-            "kty": "EC",
-            "crv": "P-256",
-            **{name: urlsafe_b64encode(n.to_bytes(32, "big")).rstrip(b"=").decode() for name, n in coordinates.items()},
-        }
+def _point(key: "EllipticCurvePrivateKey") -> dict[str, str]:
+    """The public key's members of RFC 7518 section 6.2.1."""
+    numbers = key.public_key().public_numbers()
+    x, y = (urlsafe_b64encode(n.to_bytes(32, "big")).rstrip(b"=").decode() for n in (numbers.x, numbers.y))
+    return {"kty": "EC", "crv": "P-256", "x": x, "y": y}
