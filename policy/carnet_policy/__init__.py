@@ -5,12 +5,10 @@
 only `load` reads files.
 """
 
-from __future__ import annotations
+import importlib as _importlib
+import typing as _typing
 
-from importlib import import_module
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from carnet_policy.catalog import ToolFacts as ToolFacts
     from carnet_policy.ceilings import Compiled as Compiled
     from carnet_policy.ceilings import compile_constraints as compile_constraints
@@ -92,6 +90,6 @@ def __getattr__(name: str) -> object:
     """Names are imported when first used, so that importing the package costs next to nothing."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    value: object = getattr(_importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
     globals()[name] = value
     return value

@@ -13,7 +13,7 @@ from carnet_policy.history import HistoryRule, Kind, Over, Share, Unreadable, ad
 if TYPE_CHECKING:
     from carnet_policy.policy import Policy
 
-__all__ = ["judge_history"]
+__all__ = ["ForeignLedger", "judge_history"]
 
 
 class ForeignLedger(Exception):
@@ -38,7 +38,8 @@ _EMPTY = Tally()
 def _judge(rule: HistoryRule, ref: PolicyRef, call: Call, ledger: Ledger | None) -> Decision | None:
     share = None if rule.arg is None else share_of(rule, call.args)
     if isinstance(share, Unreadable):
-        detail = f"history can not count this call: {rule.arg} must be there and be a number of at least 0"
+        wanted = "there and a number of at least 0" if rule.kind is Kind.SUM else "a JSON value"
+        detail = f"history can not count this call: {rule.arg} must be {wanted}"
         return Decision(Effect.DENY, "history_value", detail, rule.name, ref)
     tally, young = _EMPTY, False
     own: tuple[Share] | None = None

@@ -18,7 +18,7 @@ from carnet_policy.history import HistoryRule, Over, Share, Unreadable, add, sha
 if TYPE_CHECKING:
     from carnet_policy.policy import Policy
 
-__all__ = ["Folds", "Ledger", "PastCall", "Tally"]
+__all__ = ["Fold", "Folds", "Ledger", "PastCall", "Tally"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from enum import StrEnum
 from carnet_policy.decision import Effect
 from carnet_policy.reading import Part, is_number
 
-__all__ = ["UNREADABLE", "HistoryRule", "Kind", "Over", "Share", "add", "read_history", "share_of"]
+__all__ = ["UNREADABLE", "HistoryRule", "Kind", "Over", "Share", "Unreadable", "add", "read_history", "share_of"]
 
 KEYS = ("match", "max", "sum", "distinct", "over", "window", "decision", "reason")
 MAX_WINDOW = 366 * 86400
@@ -38,7 +38,8 @@ class Kind(StrEnum):
 
 
 class Unreadable:
-    """A call whose share can not be told: the argument is missing, of a wrong type or below zero."""
+    """A call whose share can not be told: for a sum the argument is missing, of a wrong type or below
+    zero; for a set it is no JSON value."""
 
 
 UNREADABLE = Unreadable()
@@ -80,8 +81,11 @@ def share_of(rule: HistoryRule, args: Mapping[str, object]) -> Share:
         return _amount(value)
     if rule.arg not in args:
         return (("absent",),)
-    # A list counts each element, else ten ids in one call would be one.
-    return tuple({_key(inner): None for inner in value}) if type(value) is list else (_key(value),)
+    try:
+        # A list counts each element, else ten ids in one call would be one.
+        return tuple({_key(inner): None for inner in value}) if type(value) is list else (_key(value),)
+    except (TypeError, RecursionError):
+        return UNREADABLE  # no JSON value, or nested without end
 
 
 def _amount(value: object) -> Decimal | Unreadable:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from carnet_policy.ceilings import compile_constraints
+from carnet_policy.ceilings import compile_constraints, plain_of
 from carnet_policy.constraint import same
 from carnet_policy.errors import PolicyError
 from carnet_policy.places import is_within, segments_of
@@ -21,9 +21,10 @@ def intersect(parent: Raw | None, child: Raw | None) -> dict[str, dict[str, Any]
 
     Errors: PolicyError when a side does not compile, when two patterns differ, or when nothing is left.
     """
-    for side in (parent, child):
-        compile_constraints(side or {}, _WHERE)
-    merged = _merge_all(parent or {}, child or {}, "")
+    one, other = (plain_of(side or {}, _WHERE) for side in (parent, child))
+    for side in (one, other):
+        compile_constraints(side, _WHERE)
+    merged = _merge_all(one, other, "")
     compile_constraints(merged, _WHERE)
     return merged
 

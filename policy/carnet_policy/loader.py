@@ -209,8 +209,8 @@ def _check_plain(value: object, name: str, depth: int) -> None:
     elif type(value) is list:
         for inner in value:
             _check_plain(inner, name, depth + 1)
-    elif type(value) is float and not isfinite(value):
-        raise PolicyError("a number is not finite; every number of a policy is", name)
+    elif (type(value) is float and not isfinite(value)) or (type(value) is int and value.bit_length() > 1024):
+        raise PolicyError("a number is not finite or has more than 1024 bits; use a smaller one", name)
     elif type(value) not in (str, int, float, bool, type(None)):
         raise PolicyError(
             f"a {type(value).__name__} is no plain value; use dict, list, str, int, float, bool or None", name

@@ -16,6 +16,7 @@ __all__ = ["MAX_PATTERN", "MAX_REPEAT", "BadPattern", "Pattern", "compile_patter
 
 MAX_PATTERN = 4096
 MAX_REPEAT = 1000
+MAX_PROGRAM = 1 << 22  # bytes of a compiled pattern: a ceiling may come from outside, so compiling is bounded too
 
 _GROUP = re.compile(r"\(\?(?:P?<[A-Za-z_][A-Za-z0-9_]*>|(?P<on>[a-zA-Z]*)(?:-(?P<off>[a-zA-Z]+))?(?P<end>[:)]))")
 _BRACES = re.compile(r"\{([0-9]{1,9})(?:,([0-9]{0,9}))?\}")
@@ -40,15 +41,16 @@ def compile_pattern(source: str) -> Pattern:
     """A matcher of the whole value. Errors: BadPattern."""
     import jsonschema_rs
 
+    options = jsonschema_rs.RegexOptions(size_limit=MAX_PROGRAM)
     rewritten, dot_stops = scan(source)
     # Alone first: "a)|(b" is broken, yet would be whole again between our brackets.
     for text in (rewritten, rf"\A(?:{rewritten})\z"):
         try:
-            found = jsonschema_rs.Draft202012Validator(
-                {"pattern": text}, pattern_options=jsonschema_rs.RegexOptions(), offline=True
-            )
+            found = jsonschema_rs.Draft202012Validator({"pattern": text}, pattern_options=options, offline=True)
         except (jsonschema_rs.ValidationError, ValueError):
-            raise BadPattern("the regex does not compile on the linear engine") from None
+            raise BadPattern(
+                "the regex does not compile on the linear engine, or is too large; use max_length for long repetitions"
+            ) from None
     return Pattern(found.is_valid, dot_stops)
 
 
