@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from carnet.reasons import Reason
 from tests.cases.judging import check_reason
 from tests.cases.verdict import CaseFailed, expect
 
@@ -18,9 +19,9 @@ MEANING: Mapping[str, frozenset[str]] = {
     "approved": frozenset({"approved"}),
     "denied": frozenset({"denied"}),
     "valid": frozenset({"valid"}),
-    "invalid": frozenset({"invalid"}),
+    "invalid": frozenset({"invalid", "unknown"}),
     "refused": frozenset({"refused", "deny"}),
-    "invalid_or_not_issued": frozenset({"invalid", "not_issued"}),
+    "invalid_or_not_issued": frozenset({"invalid", "unknown", "not_issued"}),
     "refused_or_namespaced": frozenset({"refused", "namespaced"}),
     "ok": frozenset({"ok"}),
 }
@@ -35,6 +36,11 @@ class Answer:
     said: str = ""
     status: int | None = None
     value: object = None
+
+    @property
+    def lagging(self) -> bool:
+        """The guard does not know enough yet: after a movement of the world it may, a moment later."""
+        return self.said.startswith((Reason.STALE.value, Reason.NOT_READY.value))
 
 
 def holds(step: Mapping[str, Any], answer: Answer, *, free: bool) -> bool:

@@ -5,7 +5,6 @@ import json
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,12 +17,11 @@ from carnet_broker.keys import KeyRing
 from carnet_broker.runner import BrokerServer
 from carnet_broker.store.base import Store, Unavailable
 from carnet_broker.store.sqlite import SqliteStore
-from tests.cases.registering import PASSPHRASE, SECRET, Setup
+from tests.cases.registering import PASSPHRASE, Setup
 
 __all__ = ["CaseBroker"]
 
 STORED_PASSPHRASE = hash_passphrase(PASSPHRASE, b"salt-of-the-case-runner")
-SECRET_SHA256 = sha256(SECRET.encode()).hexdigest()
 
 
 class _BreakableStore:
@@ -51,7 +49,7 @@ class CaseBroker:
     def __init__(self, folder: Path, setup: Setup, clock: ManualClock) -> None:
         self.folder, self.setup, self.clock = folder, setup, clock
         self.down = threading.Event()
-        self._write(setup.document(SECRET_SHA256, STORED_PASSPHRASE), setup.policy)
+        self._write(setup.document(STORED_PASSPHRASE), setup.policy)
         KeyRing.create(folder / "keys", clock.now())
         self.server = BrokerServer(self._make).start()
 

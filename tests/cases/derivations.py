@@ -33,6 +33,7 @@ EXPECTED = frozenset(
         "no_crash",
     }
 )
+WIRE_NAMES = {"level": "level", "ttl": "credential_ttl_seconds", "approval_required": "approval_required"}
 NEVER = frozenset({"level", "ttl", "approval_required", "tools_contains"})
 SHORTEST_RUN, LONGEST_RUN = 60, 28800  # seconds: what a deployment may set
 
@@ -110,7 +111,11 @@ def _judge(expected: Mapping[str, Any], status: int, document: Mapping[str, Any]
     if "refused_or_lifted" in expected:
         lifted = not refused and envelope["level"] > _stated(task)
         expect((refused or lifted) == expected["refused_or_lifted"], f"neither refused nor lifted: {dict(envelope)}")
-    for name, key in (("level", "level"), ("ttl", "credential_ttl_seconds"), ("approval_required", "approval_required")):
+    for name, key in (
+        ("level", "level"),
+        ("ttl", "credential_ttl_seconds"),
+        ("approval_required", "approval_required"),
+    ):
         if name in expected:
             expect(not refused, f"refused: {said}")
             expect(envelope[key] == expected[name], f"{name} is {envelope[key]}, expected {expected[name]}")

@@ -114,5 +114,5 @@ def _has(names: list[str], player: Player) -> None:
 
 def _says(row: Mapping[str, Any], never: Any) -> bool:
     if isinstance(never, Mapping):
-        return all(row.get(NAMES.get(name, name)) == value for name, value in never.items())
+        return all(row.get(NAMES.get(str(name), str(name))) == value for name, value in never.items())
     return str(never) in (row["kind"], row["reason"], row["decision"], row["outcome"])

@@ -54,12 +54,12 @@ def store_up(player: Player, step: Step) -> Answer:
 
 
 def jwks_down(player: Player, step: Step) -> Answer:
-    player.world.tools.keys_down = True
+    player.world.tools.wire.keys_down = True
     return Answer("ok")
 
 
 def jwks_up(player: Player, step: Step) -> Answer:
-    player.world.tools.keys_down = False
+    player.world.tools.wire.keys_down = False
     return Answer("ok")
 
 
@@ -72,7 +72,9 @@ def restart_broker(player: Player, step: Step) -> Answer:
 def crash_during(player: Player, step: Step) -> Answer:
     """The step's answer is lost on its way, and the broker comes up again from its store."""
     with player.world.losing_answers():
-        player.do({**step["step"], "expect_status_in": [None]} if "expect" not in step["step"] else step["step"], "crash")
+        player.do(
+            {**step["step"], "expect_status_in": [None]} if "expect" not in step["step"] else step["step"], "crash"
+        )
     player.world.restart()
     player.settle(READY)
     return Answer("ok")

@@ -95,4 +95,4 @@ class Forge:
         from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
         private = load_pem_private_key(self._keys[self._kid].to_pem(), None)
-        return private.public_key().public_bytes(Encoding[form], PublicFormat.SubjectPublicKeyInfo)
+        return private.public_key().public_bytes(getattr(Encoding, form), PublicFormat.SubjectPublicKeyInfo)

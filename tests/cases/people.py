@@ -89,4 +89,6 @@ def _revoke(player: Player, step: Step, mark: str) -> Answer:
 
 def rotate_key(player: Player, step: Step) -> Answer:
     answer = player.world.request("POST", "/v1/keys/rotate", bearer=player.world.session("runner"), json={})
-    return Answer("ok" if answer.is_success else "refused", "" if answer.is_success else answer.text, answer.status_code)
+    return Answer(
+        "ok" if answer.is_success else "refused", "" if answer.is_success else answer.text, answer.status_code
+    )

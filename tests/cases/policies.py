@@ -6,9 +6,9 @@ from typing import Any
 
 from carnet.reasons import Refusal
 from carnet_policy import Call, Decision, Effect, Folds, Ledger, PastCall, Policy, PolicyError, evaluate, from_mapping
+from tests.cases.asking import shown_arguments, unavailable
 from tests.cases.judging import alternatives, arguments, check_reason, check_time, refusal_text
 from tests.cases.reading import Collection, closed, words
-from tests.cases.asking import shown_arguments, unavailable
 from tests.cases.verdict import CaseFailed, expect
 
 __all__ = ["load", "play"]
@@ -44,7 +44,8 @@ def play(given: Mapping[str, Any], expected: Mapping[str, Any], files: Collectio
     try:
         policy = load(given["policy"], files)
     except PolicyError as error:
-        alternatives(expected, lambda one: _judge_load_error(one, str(error)))
+        message = str(error)
+        alternatives(expected, lambda one: _judge_load_error(one, message))
         return
     if ("call" in given) == ("calls" in given):
         raise CaseFailed("input names exactly one of call and calls")

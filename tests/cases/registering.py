@@ -2,14 +2,25 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
-__all__ = ["AUDIENCE", "FACTS", "GUARD_CLIENT", "HOST", "PASSPHRASE", "SECRET", "TENANT", "Agent", "Setup", "catalog_of"]
+__all__ = [
+    "AUDIENCE",
+    "FACTS",
+    "GUARD_CLIENT",
+    "HOST",
+    "PASSPHRASE",
+    "TENANT",
+    "Agent",
+    "Setup",
+    "catalog_of",
+    "secret_of",
+]
 
 TENANT = "acme"
 HOST = "tools"
 AUDIENCE = "https://tools.example"
-SECRET = "case-runner-secret-of-32-characters-and-more"
 PASSPHRASE = "correct horse battery staple"
 GUARD_CLIENT = "tools-server"
 
@@ -22,6 +33,11 @@ FACTS: Mapping[str, Mapping[str, Any]] = {
     "refund": {"effect": "irreversible"},
     "send_email": {"effect": "irreversible"},
 }
+
+
+def secret_of(client: str) -> str:
+    """The secret of a client of the world; the registry wants each to have its own."""
+    return sha256(f"case runner {client}".encode()).hexdigest()
 
 
 def catalog_of(tools: Iterable[str]) -> dict[str, Any]:
@@ -61,12 +77,13 @@ class Setup:
         held: frozenset[str] = frozenset().union(*(agent.tools | agent.grants for agent in self.agents.values()))
         return held
 
-    def document(self, secret_sha256: str, passphrase: str) -> dict[str, Any]:
+    def document(self, passphrase: str) -> dict[str, Any]:
         """carnet.yaml as a mapping. Each agent has the client `<agent>-app`; the host's guard is one client more."""
-        clients: dict[str, Any] = {
-            f"{name}-app": {"agent": name, "secret_sha256": secret_sha256} for name in self.agents
+        holders = {f"{name}-app": {"agent": name} for name in self.agents} | {GUARD_CLIENT: {"host": HOST}}
+        clients = {
+            client: {**holder, "secret_sha256": sha256(secret_of(client).encode()).hexdigest()}
+            for client, holder in holders.items()
         }
-        clients[GUARD_CLIENT] = {"host": HOST, "secret_sha256": secret_sha256}
         return {
             "format": 1,
             "tenant": self.tenant,
@@ -74,8 +91,6 @@ class Setup:
             "hosts": {HOST: {"audience": AUDIENCE, "tools": sorted(self.tools)}},
             "agents": {name: agent.document() for name, agent in self.agents.items()},
             "clients": clients,
-            "operators": {
-                name: {"role": role, "passphrase": passphrase} for name, role in self.operators.items()
-            },
+            "operators": {name: {"role": role, "passphrase": passphrase} for name, role in self.operators.items()},
             "limits": {"run_ttl": self.run_ttl},
         }

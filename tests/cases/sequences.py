@@ -51,8 +51,9 @@ def world_of(steps: list[Mapping[str, Any]], setup: Mapping[str, Any]) -> Setup:
     """Agents, operators and a policy that allows what the steps call, and asks for what level 2 children call."""
     tools = {tool for step in steps for tool in step.get("tools", []) if isinstance(tool, str)}
     tools |= {str(step["tool"]) for step in steps if "tool" in step}
-    asked = {tool for step in steps if step["do"] == "spawn" and step.get("level") == 2 for tool in step.get("tools", [])}
-    targets = {str(step.get("target", "worker")) for step in steps if step["do"] == "spawn"} | {"worker"}
+    spawns = [step for step in steps if step["do"] == "spawn"]
+    asked = {tool for step in spawns if step.get("level") == 2 for tool in step.get("tools", [])}
+    targets = {str(step.get("target", "worker")) for step in spawns} | {"worker"}
     named = frozenset(tools)
     agents = {name: Agent(tools=named) for name in targets if name.replace("-", "").replace("_", "").isalnum()}
     for step in steps:

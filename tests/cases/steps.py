@@ -2,15 +2,16 @@
 
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 from tests.cases import faults, people, work
 from tests.cases.answering import Answer, holds, judge
-from tests.cases.handles import Child, Outcome, Run
+from tests.cases.handles import Child, Run
 from tests.cases.reading import closed
 from tests.cases.verdict import CaseFailed
+from tests.cases.wiring import Held
 from tests.cases.world import World
 
 __all__ = ["VERBS", "Player"]
@@ -27,6 +28,15 @@ class Verb:
     run: Callable[["Player", Mapping[str, Any]], Answer]
     keys: frozenset[str] = frozenset()
     settles: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """A call whose guard is held between the decision and the tool."""
+
+    held: Held
+    waiting: Future[Answer]
+    step: Mapping[str, Any]
 
 
 class Player:
@@ -81,7 +91,11 @@ class Player:
             began = time.monotonic()
             answer = verb.run(self, step)
             self.slowest = max(self.slowest, time.monotonic() - began)
-            if not verb.settles or holds(step, answer, free=free) or began > self._settle_until:
+            if (
+                not verb.settles
+                or (holds(step, answer, free=free) and not answer.lagging)
+                or began > self._settle_until
+            ):
                 return answer
             time.sleep(0.02)
 
@@ -108,21 +122,21 @@ def pause_between(player: Player, step: Mapping[str, Any]) -> Answer:
     pool = ThreadPoolExecutor(1)
     waiting = pool.submit(player._answer, VERBS[step["step"]["do"]], step["step"], free=True)
     held.reached.wait(READY)
-    player.names["@paused"] = (held, waiting, step["step"])
+    player.names["@paused"] = Paused(held, waiting, step["step"])
     pool.shutdown(wait=False)
     return Answer("ok")
 
 
 def resume(player: Player, step: Mapping[str, Any]) -> Answer:
-    held, waiting, inner = player.names.pop("@paused", (None, None, None))  # type: ignore[misc]
-    if held is None:
+    paused = player.names.pop("@paused", None)
+    if not isinstance(paused, Paused):
         raise CaseFailed("resume without pause_between")
-    held.release()
-    answer = waiting.result(timeout=READY)
-    if "expect" not in step:
-        judge(inner, answer, "paused", free=False)
-        return Answer("ok", answer.said, answer.status, answer.value)
-    return answer  # type: ignore[no-any-return]
+    paused.held.release()
+    answer = paused.waiting.result(timeout=READY)
+    if "expect" in step:
+        return answer
+    judge(paused.step, answer, "paused", free=False)
+    return Answer("ok", answer.said, answer.status, answer.value)
 
 
 VERBS: dict[str, Verb] = {
@@ -156,4 +170,3 @@ VERBS: dict[str, Verb] = {
     "pause_between": Verb(pause_between, frozenset({"step", "points", "between", "after", "before", "at"})),
     "resume": Verb(resume),
 }
-_ = Outcome

@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from json import loads
 from typing import Any
 
-from carnet.reasons import Reason, Refusal
+from starlette.requests import Request
+
+from carnet.reasons import Refusal
 from carnet.token.keyset import KeySet, parse_jwks
 from carnet.token.signer import P256Signer
 from carnet.token.verify import verify
+from carnet_broker.http.intake import bearer
 from carnet_broker.keys.secrets import new_signer
 from tests.cases.forging import Forge
 from tests.cases.handles import Child
@@ -63,7 +66,11 @@ def _play(world: World, given: Mapping[str, Any], expected: Mapping[str, Any]) -
     _edit_claims(forge, given.get("claims", {}))
     edited = any(name in given for name in ("header", "claims", "raw_payload", "raw_payload_append"))
     edited |= "raw_header_prepend" in given
-    token = forge.token(str(given.get("sign", "active")), given) if edited or given.get("sign", "active") != "active" else base
+    token = (
+        forge.token(str(given.get("sign", "active")), given)
+        if edited or given.get("sign", "active") != "active"
+        else base
+    )
     for action in given.get("pre", []):
         _before(world, action, child)
     token = _mutated(token, given.get("mutate"))
@@ -192,10 +199,6 @@ def _known(world: World) -> tuple[KeySet, Mapping[str, int]]:
 
 
 def _unwrapped(value: str) -> str | Refusal:
-    """The token of an Authorization value, as the guard's adapter for tool servers reads it."""
-    from carnet.adapters.bearer import bearer_of
-
-    return bearer_of([value.encode("latin-1", "replace")])
-
-
-_ = Reason
+    """The token of an Authorization value, as the broker's doors read it."""
+    headers = [(b"authorization", value.encode("latin-1", "replace"))]
+    return bearer(Request({"type": "http", "headers": headers}))

@@ -27,7 +27,7 @@ def issue_root(player: Player, step: Step) -> Answer:
 
 
 def facts_of(level: int, tools: list[str]) -> dict[str, Any]:
-    """Stated facts that give this level. Counts of one run add up, so a count is stated only where nothing else helps."""
+    """Stated facts that give this level. Counts of one run add up, so one is stated only where nothing else helps."""
     facts: dict[str, Any] = {
         "touches_pii": False,
         "touches_secrets": False,

@@ -12,9 +12,9 @@ import httpx2
 
 from carnet.clock import ManualClock
 from tests.cases.answering import Answer
-from tests.cases.brokering import SECRET_SHA256, STORED_PASSPHRASE, CaseBroker
+from tests.cases.brokering import STORED_PASSPHRASE, CaseBroker
 from tests.cases.handles import Child, Run
-from tests.cases.registering import GUARD_CLIENT, HOST, PASSPHRASE, SECRET, Setup
+from tests.cases.registering import GUARD_CLIENT, HOST, PASSPHRASE, Setup, secret_of
 from tests.cases.toolhost import ToolHost
 from tests.cases.verdict import CaseFailed
 
@@ -34,7 +34,6 @@ class World:
         self._sessions: dict[str, str] = {}
         self._policy: dict[str, Any] = dict(setup.policy)
         self._tools: ToolHost | None = None
-        self.lose_answers = False
 
     def __enter__(self) -> Self:
         return self
@@ -82,13 +81,13 @@ class World:
         return Run(found["run_id"], agent, found["access_token"])
 
     def _token_request(self, agent: str, form: Mapping[str, str], headers: Mapping[str, str] | None = None) -> Any:
-        proof = {"grant_type": "client_credentials", "client_id": f"{agent}-app", "client_secret": SECRET}
+        proof = {"grant_type": "client_credentials", **_proof(agent)}
         return self._must(self.http.post("/oauth2/token", data={**proof, **form}, headers=dict(headers or {})))
 
     def root_token(self, run: Run) -> str:
         """The run's token, renewed where it ends soon; the old one where the broker renews it no more."""
         if payload(run.token)["exp"] - self.clock.now() < RENEW_BEFORE:
-            proof = {"client_id": f"{run.agent}-app", "client_secret": SECRET, "run_id": run.id}
+            proof = {**_proof(run.agent), "run_id": run.id}
             answer = self.http.post("/oauth2/token", data={"grant_type": "client_credentials", **proof})
             if answer.is_success:
                 run.token = answer.json()["access_token"]
@@ -129,7 +128,7 @@ class World:
         return Child(handle.id, handle.id, handle.agent, 0, frozenset(), None, self.root_token(handle))
 
     def introspected(self, run: Run) -> Answer:
-        proof = {"client_id": f"{run.agent}-app", "client_secret": SECRET, "token": self.root_token(run)}
+        proof = {**_proof(run.agent), "token": self.root_token(run)}
         found = self._must(self.http.post("/oauth2/introspect", data=proof))
         return Answer("valid" if found["active"] else "invalid", "" if found["active"] else "not active")
 
@@ -138,7 +137,12 @@ class World:
 
     def guard_token(self) -> str:
         """What the guard of the host shows at the broker; the runner may read the feed with it as a guard does."""
-        proof = {"grant_type": "client_credentials", "scope": "guard", "client_id": GUARD_CLIENT, "client_secret": SECRET}
+        proof = {
+            "grant_type": "client_credentials",
+            "scope": "guard",
+            "client_id": GUARD_CLIENT,
+            "client_secret": secret_of(GUARD_CLIENT),
+        }
         return str(self._must(self.http.post("/oauth2/token", data=proof))["access_token"])
 
     # operators
@@ -198,18 +202,23 @@ class World:
         self.broker.change_policy(self._policy)
 
     def reload_with_second_host(self, tools: list[str]) -> str | None:
-        document = self.setup.document(SECRET_SHA256, STORED_PASSPHRASE)
+        document = self.setup.document(STORED_PASSPHRASE)
         document["hosts"]["second"] = {"audience": "https://second.example", "tools": tools}
         return self.broker.change_registry(document)
 
     @contextmanager
     def losing_answers(self) -> Iterator[None]:
         """What is asked inside is done, and its answers get lost."""
-        self.tools.lose_answers = True
+        self.tools.wire.lose_answers = True
         try:
             yield
         finally:
-            self.tools.lose_answers = False
+            self.tools.wire.lose_answers = False
+
+
+def _proof(agent: str) -> dict[str, str]:
+    client = f"{agent}-app"
+    return {"client_id": client, "client_secret": secret_of(client)}
 
 
 def payload(token: str) -> dict[str, Any]:
