@@ -21,8 +21,8 @@ def _name(error: BaseException) -> str:
 
 
 def is_full(error: BaseException) -> bool:
-    """Is it lack of space? A write-ahead log that cannot grow shows up as an I/O error on some file systems."""
-    return _name(error) in ("SQLITE_FULL", "SQLITE_IOERR_WRITE")
+    """Is it lack of space? The index of the write-ahead log that cannot grow shows up as an I/O error."""
+    return _name(error) in ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")
 
 
 def unavailable(error: BaseException) -> Unavailable:

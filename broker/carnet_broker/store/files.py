@@ -47,7 +47,10 @@ class HeldLock:
     @classmethod
     def take(cls, path: Path) -> Self:
         """Hold the lock or raise Unavailable that names the holder."""
-        fd = os.open(beside(path, ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fd = os.open(beside(path, ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise ConfigError(f"The folder of the store {path} cannot be written ({error.strerror}).") from error
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

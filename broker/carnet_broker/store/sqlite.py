@@ -72,6 +72,7 @@ class SqliteStore:
         """Open or create the store. ConfigError when the file cannot be a store of this version, Unavailable when
         another process holds it. `lock=False` is for several processes on one file."""
         limits = limits or Limits()
+        path = path.absolute()  # the process may change its folder, and connections are opened later too
         held = HeldLock.take(path) if lock and path.parent.is_dir() else None
         try:
             conn, high_water = start(path, clock)
