@@ -17,7 +17,6 @@ from carnet.clock import SystemClock
 from carnet_broker.checkup import examine
 from carnet_broker.config.errors import ConfigError
 from carnet_broker.config.load import load_registries
-from carnet_broker.dev import command as dev
 from carnet_broker.initialise import check_unused, initialise, new_passphrase, recover, write_new
 from carnet_broker.keys import KeyRing, KeysError
 from carnet_broker.main import StartRefused
@@ -35,7 +34,6 @@ Json = Annotated[bool, typer.Option("--json", help="For programs.")]
 
 def register(app: typer.Typer) -> None:
     """Add the server's commands to the root application."""
-    dev.register(app)
     app.command("serve")(_serve)
     app.command("init")(_init)
     app.command("recover")(_recover)

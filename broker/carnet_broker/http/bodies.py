@@ -27,7 +27,7 @@ __all__ = [
 
 Name = Annotated[str, Field(min_length=1, max_length=128)]
 Text = Annotated[str, Field(max_length=2000)]
-Secret = Annotated[str, Field(min_length=1, max_length=1024, repr=False)]
+Secret = Annotated[str, Field(min_length=1, max_length=1024)]
 Instance = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,32}$")]
 Cursor = Annotated[str, Field(min_length=1, max_length=256)]
 Count = Annotated[int, Field(ge=0, lt=2**53)]
@@ -58,9 +58,9 @@ class WaitQuery(Query):
 
 
 class CallBody(Body):
-    token: Annotated[str, Field(min_length=1, max_length=4096, repr=False)]
+    token: Annotated[str, Field(min_length=1, max_length=4096)]
     tool: Name
-    args: Annotated[dict[str, Any], Field(repr=False)]
+    args: dict[str, Any]
     preview: bool = False
     approval_id: Annotated[str, Field(max_length=64)] | None = None
 
@@ -73,7 +73,7 @@ class OutcomeBody(Body):
 class RecordsBody(Body):
     journal: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
     first: Count
-    lines: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=1000, repr=False)]
+    lines: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=1000)]
 
 
 class FeedQuery(Query):

@@ -29,6 +29,9 @@ class Body(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, hide_input_in_errors=True)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(…)"  # bodies carry tokens, passphrases and arguments
+
 
 class Query(BaseModel):
     """Query parameters, read from text; no unknown one."""

@@ -26,3 +26,6 @@ class Pace:
         if len(self._buckets) > self._names:
             self._buckets.popitem(last=False)
         return allowed
+
+    def __len__(self) -> int:
+        return len(self._buckets)

@@ -100,7 +100,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._unset_keepalive_if_required()
         self._start_clock()
         try:
-            self.parser.feed_data(data)
+            self.parser.feed_data(data)  # pyright: ignore[reportOptionalMemberAccess]
         except httptools.HttpParserUpgrade:
             self._problem = _TooMuch(Reason.REQUEST_INVALID, 400, "protocol upgrades are not supported")
         except httptools.HttpParserError:
@@ -109,8 +109,6 @@ class LimitedProtocol(HttpToolsProtocol):
             self._count_fed(len(data))
         if self._problem is not None:
             self._refuse(self._problem)
-        elif self._stage is _Stage.IDLE:
-            self._stop_clock()
 
     def _count_fed(self, count: int) -> None:
         # The parser reports a header only when it is whole, so bytes of an unfinished one are counted as they come.
@@ -162,7 +160,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._stop(_TooMuch(Reason.REQUEST_INVALID, 400, "no transfer coding but chunked is supported"))
         if lengths and (not lengths[0].isdigit() or len(lengths[0]) > 12 or int(lengths[0]) > self._limits.body):
             self._stop(_TooMuch(Reason.REQUEST_TOO_LARGE, 413, f"the body exceeds {self._limits.body} bytes"))
-        if self.parser.should_upgrade():
+        if self.parser.should_upgrade():  # pyright: ignore[reportOptionalMemberAccess]
             self._stop(_TooMuch(Reason.REQUEST_INVALID, 400, "protocol upgrades are not supported"))
         if len(self.pipeline) >= self._limits.pipelined:
             self._stop(_TooMuch(Reason.REQUEST_INVALID, 400, "too many requests were sent before an answer"))
@@ -183,6 +181,9 @@ class LimitedProtocol(HttpToolsProtocol):
             self._clock = None
 
     def _too_slow(self) -> None:
+        self._clock = None
+        if self._stage is _Stage.IDLE and not self.is_idle():
+            return  # blank lines after a request that is being answered: clients of old send them
         seconds = f"{self._limits.request_seconds:g}"
         self._refuse(_TooMuch(Reason.REQUEST_INVALID, 408, f"the request was not complete within {seconds} s"))
 
