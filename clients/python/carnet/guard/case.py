@@ -1,0 +1,67 @@
+"""One attempt at a call: who asks, with which token, for which tool and arguments; what of it is local."""
+
+from dataclasses import dataclass, field
+
+from carnet.current import Holder
+from carnet.guard.binding import Frozen
+from carnet.guard.book import Book
+from carnet.guard.state import State
+from carnet.reasons import Reason, Refusal
+from carnet.token.claims import Claims
+from carnet.token.clear import clear
+
+__all__ = ["Case", "admit", "covered", "is_local", "verified"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A call whose token is genuine and alive. generation: of the guard's state that it was judged on."""
+
+    tool: str
+    frozen: Frozen
+    holder: Holder
+    token: str = field(repr=False)
+    claims: Claims
+    book: Book
+    generation: int
+
+    @property
+    def level(self) -> int:
+        return self.claims.delegation.level
+
+
+def verified(state: State, token: str) -> Claims | Refusal:
+    """The claims of a token for this guard's host; refused too while the guard doesn't know what is revoked."""
+    refused = state.lacking(0)
+    if refused is not None or state.cache is None:
+        return refused or Refusal(Reason.NOT_READY)
+    claims = state.cache.verify(token, keys=state.keys, revoked=state.feed.tenant.until, now=state.now())
+    if isinstance(claims, Refusal):
+        return claims
+    return state.lacking(claims.delegation.level) or claims
+
+
+def admit(state: State, tool: str, frozen: Frozen, holder: Holder, token: str) -> Case | Refusal:
+    """Verify: the case, or why there is none."""
+    generation = state.generation
+    claims = verified(state, token)
+    if isinstance(claims, Refusal):
+        return claims
+    book = state.book
+    if book is None:
+        return Refusal(Reason.NOT_READY)
+    return Case(tool=tool, frozen=frozen, holder=holder, token=token, claims=claims, book=book, generation=generation)
+
+
+def covered(state: State, case: Case) -> Refusal | None:
+    """Clear: None when scope and ceilings cover the call and the tool is this host's."""
+    if case.tool not in case.book.tools:
+        return Refusal(Reason.WRONG_HOST, f"host {case.book.host} does not serve {case.tool}")
+    return clear(case.claims, case.tool, case.frozen.json, revoked=state.feed.tenant.until)
+
+
+def is_local(case: Case) -> bool:
+    """Whether the call may be decided in process. A function of policy, tool and token, never of arguments."""
+    if case.tool not in case.book.local or case.level > 1:
+        return False
+    return all("max_calls" not in entry for entry in case.claims.authorization_details if case.tool in entry["actions"])

@@ -1,0 +1,49 @@
+"""How old is what a guard knows? Counted from the sending of the request that brought it, on a clock that counts
+suspend: no wall clock, so neither a frozen link nor a machine that slept can look fresh."""
+
+from dataclasses import dataclass
+
+__all__ = ["Anchor", "Freshness"]
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A stream's two clocks tied together: our clock when the request was sent, the broker's at the first event.
+
+    The first event was made after the request was sent, so `sent + (mono - first)` is never later than the truth."""
+
+    sent: float
+    first: float
+
+    def as_of(self, mono: float) -> float:
+        """Our time as of which an event with the broker's time `mono` is the truth."""
+        return self.sent + (mono - self.first)
+
+
+class Freshness:
+    """The newest moment as of which the guard's knowledge is known to be true, and the broker's wall clock then."""
+
+    __slots__ = ("_as_of", "_wall")
+
+    def __init__(self) -> None:
+        self._as_of: float | None = None
+        self._wall: tuple[int, float] = (0, 0.0)
+
+    def heard(self, as_of: float, wall: int, received: float) -> None:
+        """Something was heard, true as of `as_of`. wall: the broker's Unix time, read at `received` of our clock."""
+        if self._as_of is None or as_of > self._as_of:
+            self._as_of = as_of
+        self._wall = (wall, received)
+
+    def age(self, mono: float) -> float:
+        """Seconds; infinite before anything was heard."""
+        return float("inf") if self._as_of is None else mono - self._as_of
+
+    def wall(self, mono: float) -> int:
+        """The broker's Unix time now, as far as we can tell: tokens are judged by its clock, not by ours."""
+        wall, received = self._wall
+        return int(wall + max(0.0, mono - received))
+
+    def lose(self) -> None:
+        """Nothing is fresh until something is heard again."""
+        self._as_of = None

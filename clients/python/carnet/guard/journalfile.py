@@ -1,0 +1,114 @@
+"""One file of a guard's journal: numbered lines with checksums, written by one process, read after its death.
+
+A line is `<number> <crc32 of the rest, 8 hex> <JSON>`. Numbers are contiguous from 1. A torn last line was never
+acknowledged, so it is dropped; a damaged line in the middle leaves a gap in the numbers that the broker puts on record.
+"""
+
+import errno
+import fcntl
+import json
+import os
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+__all__ = ["SUFFIX", "JournalFile", "lock", "read_lines"]
+
+SUFFIX = ".journal"
+
+
+class JournalFile:
+    """An open journal file, locked until it is closed. After an OSError write nothing more to it."""
+
+    def __init__(self, folder: Path, id: str) -> None:
+        self.id = id
+        self.path = folder / f"{id}{SUFFIX}"
+        self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Between opening and locking, a shipper may have taken the empty file for a dead process's and removed it.
+            if os.stat(self.path).st_ino != os.fstat(self._fd).st_ino:
+                raise FileNotFoundError(errno.ENOENT, "the new journal file was removed", str(self.path))
+            _sync_folder(folder)
+        except BaseException:
+            self.close()
+            raise
+        self.last = 0
+        self.size = 0
+
+    def write(self, records: Sequence[Mapping[str, Any]]) -> int:
+        """Append the records and wait until they are on the disk; the number of the last one."""
+        number, parts = self.last, []
+        for record in records:
+            number += 1
+            parts.append(_line(number, record))
+        data = b"".join(parts)
+        written = 0
+        while written < len(data):
+            written += os.write(self._fd, data[written:])
+        os.fdatasync(self._fd)
+        self.last = number
+        self.size += len(data)
+        return number
+
+    def close(self) -> None:
+        """Close, and with it unlock. In a forked child this leaves the parent's lock as it is."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def lock(path: Path) -> int | None:
+    """A descriptor that holds the file's lock, or None while its process lives (or the file is gone)."""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as fault:
+        os.close(fd)
+        if fault.errno in (errno.EWOULDBLOCK, errno.EACCES):
+            return None
+        raise
+    return fd
+
+
+def read_lines(path: Path, after: int = 0, offset: int = 0) -> Iterator[tuple[int, Mapping[str, Any], int]]:
+    """(number, record, offset behind it) of every whole line behind `offset` whose number is later than `after`."""
+    with path.open("rb") as file:
+        file.seek(offset)
+        for raw in file:
+            offset += len(raw)
+            read = _read(raw)
+            if read is not None and read[0] > after:
+                yield read[0], read[1], offset
+
+
+def _line(number: int, record: Mapping[str, Any]) -> bytes:
+    body = json.dumps(record, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
+    return b"%d %08x %s\n" % (number, zlib.crc32(b"%d " % number + body), body)
+
+
+def _read(raw: bytes) -> tuple[int, Mapping[str, Any]] | None:
+    head, _, rest = raw.partition(b" ")
+    check, _, body = rest.partition(b" ")
+    if not raw.endswith(b"\n") or not head.isdigit():
+        return None
+    body = body[:-1]
+    if check != b"%08x" % zlib.crc32(head + b" " + body):
+        return None
+    try:
+        record = json.loads(body)
+    except ValueError:
+        return None
+    return (int(head), record) if isinstance(record, dict) else None
+
+
+def _sync_folder(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

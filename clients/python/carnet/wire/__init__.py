@@ -1,0 +1,1 @@
+"""How the SDK speaks to the broker: requests as data, client authentication, answers, retries. No decision is here."""

@@ -1,0 +1,80 @@
+"""The blocking connection of one owner to the broker: one pooled client, made on first use, safe for threads."""
+
+import random
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from carnet.errors import Unavailable
+from carnet.wire.answer import document
+from carnet.wire.ask import Ask
+from carnet.wire.place import base
+from carnet.wire.retry import pauses
+
+if TYPE_CHECKING:
+    import httpx2
+
+__all__ = ["Channel"]
+
+
+class Channel:
+    """url: the broker's address. timeout: seconds for one sending, besides what the ask waits for."""
+
+    def __init__(self, url: str, *, timeout: float, transport: "httpx2.BaseTransport | None" = None) -> None:
+        self.url = base(url)
+        self._timeout = timeout
+        self._transport = transport
+        self._lock = threading.Lock()
+        self._client: httpx2.Client | None = None
+        self._random = random.SystemRandom()
+
+    def send(self, ask: Ask) -> dict[str, Any]:
+        """The answer's document. Raises Refused or Unavailable; tries again where that is safe."""
+        pausing = pauses(ask, self._random.random)
+        while True:
+            try:
+                return self._once(ask)
+            except Unavailable as failed:
+                pause = next(pausing, None)
+                if pause is None:
+                    raise
+                time.sleep(max(pause, min(failed.retry_after or 0.0, 1.0)))
+
+    def _once(self, ask: Ask) -> dict[str, Any]:
+        import httpx2
+
+        timeout = (ask.timeout if ask.timeout is not None else self._timeout) + ask.wait
+        try:
+            answer = self.client().request(
+                ask.method,
+                self.url + ask.path,
+                headers=ask.headers(),
+                params=dict(ask.query) or None,
+                json=ask.json,
+                data=dict(ask.form) if ask.form is not None else None,
+                timeout=timeout,
+            )
+        except (httpx2.HTTPError, httpx2.StreamError, OSError) as failed:
+            raise Unavailable(f"the broker at {self.url} did not answer ({type(failed).__name__})") from None
+        return document(answer.status_code, answer.headers, answer.content)
+
+    def client(self) -> "httpx2.Client":
+        """The pooled HTTP client; made on first use because its TLS context costs 50 ms."""
+        with self._lock:
+            if self._client is None:
+                import httpx2
+
+                self._client = httpx2.Client(timeout=self._timeout, transport=self._transport)
+            return self._client
+
+    def close(self) -> None:
+        """Close the connections; the next request opens new ones."""
+        with self._lock:
+            client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def forget(self) -> None:
+        """Drop the connections without closing them: after a fork they belong to the parent process too."""
+        self._lock = threading.Lock()
+        self._client = None
