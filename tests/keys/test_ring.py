@@ -5,6 +5,7 @@ import logging
 import os
 import pickle
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -274,10 +275,39 @@ def test_no_secret_is_in_what_can_be_printed(ring: KeyRing, path: Path, caplog: 
     try:
         KeyRing.open(path)
     except KeysError as fault:
-        said += traceback.TracebackException.from_exception(fault, capture_locals=False).format()
+        said += traceback.TracebackException.from_exception(fault, capture_locals=True).format()
     said.append(caplog.text)
     for secret in secrets_of(path):
         assert not any(secret in text for text in said)
+
+
+def test_no_secret_is_in_a_traceback_with_local_variables(ring: KeyRing, path: Path) -> None:
+    for state in ring.states:
+        (path / f"{state.kid}.pem").chmod(0o644)
+        with pytest.raises(KeysError) as caught:
+            KeyRing.open(path)
+        said = "".join(traceback.TracebackException.from_exception(caught.value, capture_locals=True).format())
+        (path / f"{state.kid}.pem").chmod(0o600)
+        assert not any(secret in said for secret in secrets_of(path))
+
+
+def test_a_key_that_is_deleted_while_the_ring_is_read_is_no_damage(ring: KeyRing, path: Path) -> None:
+    """Readers go on reading while another process turns the ring over and over."""
+
+    def turn() -> None:
+        for _ in range(15):
+            ring.rotate(NOW)
+            ring.retire(ring.states[-1].kid)
+
+    with ThreadPoolExecutor(1) as pool:
+        turning = pool.submit(turn)
+        opened = 0
+        while not turning.done():
+            assert KeyRing.open(path).active.kid
+            opened += 1
+        turning.result()
+    assert opened
+    assert KeyRing.open(path).active.kid == ring.active.kid
 
 
 def test_a_ring_cannot_be_copied_into_a_pickle(ring: KeyRing) -> None:

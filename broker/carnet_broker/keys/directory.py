@@ -10,16 +10,19 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from carnet.token.signer import P256Signer
 from carnet.token.strict import NotStrict, loads
 from carnet_broker.keys import files
 from carnet_broker.keys.document import FORMAT, Ring, State, dump_ring, parse_ring
 from carnet_broker.keys.errors import KeysError
-from carnet_broker.keys.secrets import MASTER_BYTES
+from carnet_broker.keys.secrets import MasterSecret
 
 __all__ = [
     "Held",
+    "Seen",
+    "Stamp",
     "change",
     "check",
     "make",
@@ -34,6 +37,9 @@ _MARKER = "marker.json"
 _MASTER = "master.key"
 _RING = "ring.json"
 _PEM = ".pem"
+_TRIES = 5
+
+Stamp = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +51,30 @@ class Held:
     prepared: P256Signer = field(repr=False)
 
 
+class Seen(NamedTuple):
+    """A ring and the stamp of the file that it was read from or written to."""
+
+    held: Held
+    stamp: Stamp
+
+
 def check(path: Path) -> None:
     files.check_directory(path)
 
 
-def make(path: Path, master: bytes, held: Held, epoch: str) -> None:
+def make(path: Path, master: MasterSecret, held: Held, epoch: str) -> None:
     """A whole new directory, the marker last. Raises KeysError."""
     files.make_directory(path)
-    files.write_private(path / _MASTER, master)
+    files.write_private(path / _MASTER, master.reveal())
     _write_held(path, held)
     write_marker(path, epoch, held.ring.one(State.ACTIVE).since)
 
 
-def read_master(path: Path) -> bytes:
-    master = files.read_private(path / _MASTER)
-    if len(master) != MASTER_BYTES:
-        raise KeysError(f"{path / _MASTER} is damaged; restore the key directory from your backup")
-    return master
+def read_master(path: Path) -> MasterSecret:
+    try:
+        return MasterSecret(files.read_private(path / _MASTER))
+    except ValueError:
+        raise KeysError(f"{path / _MASTER} is damaged; restore the key directory from your backup") from None
 
 
 def read_marker(path: Path) -> str:
@@ -83,24 +96,39 @@ def write_marker(path: Path, epoch: str, now: int) -> None:
     files.write_private(path / _MARKER, json.dumps(document, sort_keys=True).encode() + b"\n")
 
 
-def read_held(path: Path) -> Held:
-    ring = parse_ring(files.read_private(path / _RING), str(path / _RING))
-    return Held(ring, _read_signer(path, ring.one(State.ACTIVE).kid), _read_signer(path, ring.one(State.PREPARED).kid))
+def read_held(path: Path) -> Seen:
+    """The ring as it is now. Another process may turn it meanwhile and delete a key that was just named: then once
+    more. Raises KeysError."""
+    for _ in range(_TRIES):
+        seen = stamp(path)
+        try:
+            return Seen(_held(path), seen)
+        except KeysError:
+            if stamp(path) == seen:
+                raise
+    raise KeysError(f"{path} is being changed all the time; stop what rotates its keys and retry")
 
 
-def change(path: Path, step: Callable[[Held], Held]) -> Held:
+def change(path: Path, step: Callable[[Held], Held]) -> Seen:
     """Read, step, write, with no other process between. Up to the moment in which ring.json is replaced nothing has
     changed; afterwards the change is made, also when tidying fails. Raises KeysError."""
     with files.writing(path):
-        after = step(read_held(path))
+        after = step(_held(path))
         _write_held(path, after)
+        seen = Seen(after, stamp(path))
         keep = frozenset(f"{signer.kid}{_PEM}" for signer in (after.active, after.prepared))
         files.tidy(path, keep, _PEM)
-        return after
+        return seen
 
 
-def stamp(path: Path) -> tuple[int, int, int]:
+def stamp(path: Path) -> Stamp:
+    """Changes whenever the ring does. Raises KeysError."""
     return files.stamp(path / _RING)
+
+
+def _held(path: Path) -> Held:
+    ring = parse_ring(files.read_private(path / _RING), str(path / _RING))
+    return Held(ring, _read_signer(path, ring.one(State.ACTIVE).kid), _read_signer(path, ring.one(State.PREPARED).kid))
 
 
 def _write_held(path: Path, held: Held) -> None:

@@ -21,6 +21,7 @@ def make_directory(path: Path) -> None:
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.chmod(0o700)
+        _sync_directory(path.parent)
         leftover = any(path.iterdir())
     except OSError as fault:
         raise KeysError(

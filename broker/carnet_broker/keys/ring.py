@@ -14,10 +14,10 @@ from carnet.reasons import Refusal
 from carnet.token.keyset import KeySet, parse_jwks
 from carnet.token.sign import Signer
 from carnet_broker.keys import directory
-from carnet_broker.keys.directory import Held
+from carnet_broker.keys.directory import Held, Stamp
 from carnet_broker.keys.document import KeyState, Ring, State
 from carnet_broker.keys.errors import KeysError
-from carnet_broker.keys.secrets import derive, new_epoch, new_master, new_signer
+from carnet_broker.keys.secrets import MasterSecret, new_epoch, new_master, new_signer
 
 __all__ = ["KeyRing"]
 
@@ -29,13 +29,14 @@ class KeyRing:
 
     __slots__ = ("_changing", "_epoch", "_held", "_master", "_path", "_set", "_stamp")
 
-    def __init__(self, path: Path | None, master: bytes, epoch: str, held: Held) -> None:
+    def __init__(
+        self, path: Path | None, master: MasterSecret, epoch: str, held: Held, stamp: Stamp | None = None
+    ) -> None:
         self._changing = Lock()
         self._path = path
         self._master = master
         self._epoch = epoch
-        self._stamp = None if path is None else directory.stamp(path)
-        self._adopt(held)
+        self._adopt(held, stamp)
 
     @classmethod
     def open(cls, path: Path | str) -> "KeyRing":
@@ -43,7 +44,7 @@ class KeyRing:
         where = Path(path)
         directory.check(where)
         epoch = directory.read_marker(where)  # first: written last, it says whether the rest is complete
-        return cls(where, directory.read_master(where), epoch, directory.read_held(where))
+        return cls(where, directory.read_master(where), epoch, *directory.read_held(where))
 
     @classmethod
     def create(cls, path: Path | str, now: int, *, epoch: str | None = None) -> "KeyRing":
@@ -86,7 +87,7 @@ class KeyRing:
 
     def secret(self, purpose: str, *context: str) -> bytes:
         """32 secret bytes for this purpose and context, always the same ones for this directory."""
-        return derive(self._master, purpose, context)
+        return self._master.derive(purpose, context)
 
     def rotate(self, now: int) -> str:
         """The prepared key becomes active, the active one retires, a new one is prepared. Answers the active kid. Keep
@@ -146,10 +147,8 @@ class KeyRing:
         with self._changing:
             if self._path is None or directory.stamp(self._path) == self._stamp:
                 return False
-            stamp = directory.stamp(self._path)
             directory.check(self._path)
-            self._adopt(directory.read_held(self._path))
-            self._stamp = stamp
+            self._adopt(*directory.read_held(self._path))
             return True
 
     def __repr__(self) -> str:
@@ -159,19 +158,19 @@ class KeyRing:
     def _change(self, step: Callable[[Held], Held]) -> Held:
         with self._changing:
             if self._path is None:
-                self._adopt(step(self._held))
+                self._adopt(step(self._held), None)
             else:
                 directory.check(self._path)
-                self._adopt(directory.change(self._path, step))
-                self._stamp = directory.stamp(self._path)
+                self._adopt(*directory.change(self._path, step))
             return self._held
 
-    def _adopt(self, held: Held) -> None:
+    def _adopt(self, held: Held, stamp: Stamp | None) -> None:
         published = parse_jwks({"keys": [key.jwk for key in held.ring.keys]})
         if isinstance(published, Refusal):
             raise KeysError(f"the ring cannot be published: {published.detail}; retire old keys")
         self._held = held
         self._set = published
+        self._stamp = stamp
 
 
 def _fresh(now: int) -> Held:

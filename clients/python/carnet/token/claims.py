@@ -107,7 +107,7 @@ def root_jti(run: str, iat: int) -> str:
 
 def detail(aud: str, tool: str, args: Mapping[str, Any], max_calls: int | None = None) -> dict[str, Any]:
     """The authorization_details entry of one tool's ceiling."""
-    entry: dict[str, Any] = {"type": TOOL_DETAIL, "locations": [aud], "actions": [tool], "constraints": dict(args)}
+    entry: dict[str, Any] = {"type": TOOL_DETAIL, "locations": [aud], "actions": [tool], "constraints": _plain(args)}
     if max_calls is not None:
         entry["max_calls"] = max_calls
     return entry
@@ -158,6 +158,13 @@ def from_payload(payload: Mapping[str, Any]) -> Claims | Refusal:
         return read_claims(payload)
     except Fault as fault:
         return fault.refusal
+
+
+def _plain(value: Any) -> Any:
+    """Frozen mappings and tuples as the dicts and lists that JSON has."""
+    if isinstance(value, Mapping):
+        return {name: _plain(inner) for name, inner in value.items()}
+    return [_plain(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _compiled(tool: str, args: Mapping[str, Any]) -> "Compiled | None":

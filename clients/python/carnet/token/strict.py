@@ -11,10 +11,11 @@ from typing import Any, NoReturn
 
 __all__ = ["DuplicateMember", "NotStrict", "TooDeep", "loads"]
 
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+# The closing quote is optional, so that text with a string that never ends is passed over once and not once per quote.
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 _NOT_BRACKETS = re.compile(r"[^\[\]{}]+")
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
-_MAX_DIGITS = 400  # longer than any double written out; keeps int() linear
+_MAX_DIGITS = 400  # longer than any double needs; keeps reading a number cheap
 
 
 class NotStrict(ValueError):
@@ -99,6 +100,8 @@ def _no_constant(_name: str) -> NoReturn:
 
 
 def _finite(literal: str) -> float:
+    if len(literal) > _MAX_DIGITS:
+        raise NotStrict("a number is too long")
     value = float(literal)
     if not isfinite(value):
         raise NotStrict("a number is out of range")
