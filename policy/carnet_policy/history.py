@@ -103,6 +103,8 @@ def _key(value: object) -> object:
         return ("object", *sorted((name, _key(inner)) for name, inner in value.items()))
     if type(value) is list:
         return ("array", *map(_key, value))
+    if value is not None and type(value) not in (int, float, bool):
+        raise TypeError(f"a {type(value).__name__} is no JSON value")
     return (type(value).__name__, repr(value) if type(value) is float else value)
 
 
