@@ -45,6 +45,7 @@ class RunLedger:
         self._made: Counter[str] = Counter()  # delegation: calls, refused ones left out
         self._granted: dict[str, int] = {}  # delegation: resource_count
         self._granted_total = 0
+        self._denied_calls: set[str] = set()
         self._denied_tools: set[str] = set()
         self._denied_digests: set[str] = set()
 
@@ -212,7 +213,7 @@ class RunLedger:
         self._calls[row.id] = row
         self._count(row, 1)
         self._folds.put(row.id, slot(row))
-        if row.state is CallState.REFUSED and row.reason == Reason.APPROVAL_DENIED:
+        if row.id in self._denied_calls or (row.state is CallState.REFUSED and row.reason == Reason.APPROVAL_DENIED):
             self._denied_tools.add(row.tool)
 
     def _count(self, row: Call, sign: int) -> None:
@@ -254,8 +255,10 @@ class RunLedger:
             if row.state is ApprovalState.DENIED:
                 self._denied_digests.add(row.digest)
             self._weigh(row.delegation)
-        elif row.state is ApprovalState.DENIED and row.subject in self._calls:
-            self._denied_tools.add(self._calls[row.subject].tool)
+        elif row.state is ApprovalState.DENIED:
+            self._denied_calls.add(row.subject)
+            if row.subject in self._calls:
+                self._denied_tools.add(self._calls[row.subject].tool)
 
     def _weigh(self, delegation: str) -> None:
         """Bring a delegation's share of `counted` up to date: granted once approved, and for good."""
