@@ -32,7 +32,7 @@ class Corrupt(Unavailable):
 @dataclass(frozen=True, slots=True)
 class _Shape:
     names: frozenset[str]
-    converts: tuple[tuple[str, Convert], ...]
+    converts: tuple[tuple[str, type | None, Convert], ...]  # name, type that may stay as it is, what makes the rest
     free: tuple[str, ...]  # fields that hold free mappings
 
 
@@ -63,11 +63,13 @@ def _members(kind: type, members: dict[str, Any]) -> dict[str, Any]:
     if members.keys() != shape.names:
         odd = ", ".join(sorted(members.keys() ^ shape.names))
         raise ValueError(f"fields missing or unknown: {odd}")
-    for name, convert in shape.converts:
-        try:
-            members[name] = convert(members[name])
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"{name}: {error}") from error
+    for name, stays, convert in shape.converts:
+        value = members[name]
+        if type(value) is not stays:
+            try:
+                members[name] = convert(value)
+            except (ValueError, TypeError) as error:
+                raise ValueError(f"{name}: {error}") from error
     return members
 
 
@@ -98,7 +100,19 @@ def _shape(kind: type) -> _Shape:
     hints = get_type_hints(kind)
     names = tuple(field.name for field in fields(kind))
     free = tuple(name for name in names if _is_free(hints[name]))
-    return _Shape(frozenset(names), tuple((name, _convert(hints[name])) for name in names), free)
+    converts = tuple((name, _stays(hints[name]), _convert(hints[name])) for name in names)
+    return _Shape(frozenset(names), converts, free)
+
+
+def _stays(hint: Any) -> type | None:
+    """The exact JSON type that needs no conversion: a short way for most fields."""
+    for part in (hint, *(get_args(hint) if get_origin(hint) in (Union, UnionType) else ())):
+        if part in (str, int, bool):
+            plain: type = part
+            return plain
+        if get_origin(part) is Mapping and get_args(part)[1] is Any:
+            return dict
+    return None
 
 
 def _is_free(hint: Any) -> bool:
