@@ -33,6 +33,7 @@ class Context:
     verified: Verified = field(default_factory=Verified)
     open_runs: OpenRuns = field(default_factory=OpenRuns)
     attempts: Attempts = field(default_factory=Attempts)
+    swept: dict[str, tuple[str, int]] = field(default_factory=dict)  # by tenant: epoch and seq of the feed
 
     def registry(self, tenant: str) -> Registry | Refusal:
         found = self.registries.get(tenant)

@@ -9,6 +9,7 @@ from carnet.reasons import Reason, Refusal
 from carnet_broker.core.registry import Registry, Role
 from carnet_broker.core.rows import Approval, Call, Delegation, Revocation
 from carnet_broker.service.context import Context
+from carnet_broker.service.paging import MOST, page
 from carnet_broker.service.permitting import permitted
 from carnet_broker.service.principals import Principal
 from carnet_broker.service.showing import approval_view, delegation_view, known, look_up
@@ -25,7 +26,6 @@ __all__ = [
     "tree",
 ]
 
-_MOST = 200
 _SCAN = 5  # pages read for one answer: a page may come short
 
 
@@ -37,10 +37,12 @@ async def find_approvals(
     if isinstance(registry, Refusal):
         return registry
     index = Index.APPROVALS_PENDING if state == "pending" else Index.APPROVALS
-    page = await ctx.store.find(Approval, who.tenant, Where(index=index), after, min(limit, _MOST))
+    found = await page(ctx, Approval, who.tenant, Where(index=index), after, limit)
+    if isinstance(found, Refusal):
+        return found
     now = await ctx.store.now()
-    live = [row for row in page.rows if state != "pending" or row.deadline > now]
-    return Listing(rows=tuple([await show_approval(ctx, row) for row in live]), next=page.next)
+    live = [row for row in found.rows if state != "pending" or row.deadline > now]
+    return Listing(rows=tuple([await show_approval(ctx, row) for row in live]), next=found.next)
 
 
 async def find_approval(ctx: Context, who: Principal, approval: str) -> ApprovalView | Refusal:
@@ -67,13 +69,15 @@ async def find_delegations(
     where = await _where(ctx, state, run, agent)
     found: list[DelegationView] = []
     for _ in range(_SCAN):
-        page = await ctx.store.find(Delegation, who.tenant, where, after, min(limit, _MOST) - len(found))
-        for row in page.rows:
+        rows = await page(ctx, Delegation, who.tenant, where, after, min(limit, MOST) - len(found))
+        if isinstance(rows, Refusal):
+            return rows
+        for row in rows.rows:
             if agent is None or row.agent == agent:
                 view = await delegation_view(ctx, registry, await known(ctx, row))
                 found += [view] if state in ("all", view.state) else []
-        after = page.next
-        if after is None or len(found) >= min(limit, _MOST):
+        after = rows.next
+        if after is None or len(found) >= min(limit, MOST):
             break
     return Listing(rows=tuple(found), next=after)
 
@@ -99,10 +103,10 @@ async def tree(ctx: Context, who: Principal, delegation: str) -> TreeView | Refu
     children: list[DelegationView] = []
     after: str | None = None
     while True:
-        page = await ctx.store.find(Delegation, who.tenant, where, after, _MOST)
-        below = [row for row in page.rows if row.parent == found.row.id]
+        rows = await ctx.store.find(Delegation, who.tenant, where, after, MOST)
+        below = [row for row in rows.rows if row.parent == found.row.id]
         children += [await delegation_view(ctx, registry, await known(ctx, row)) for row in below]
-        after = page.next
+        after = rows.next
         if after is None:
             return TreeView(node=await delegation_view(ctx, registry, found), children=tuple(children))
 
@@ -113,9 +117,10 @@ async def find_revocations(
     registry = permitted(ctx, who, Role.VIEWER)
     if isinstance(registry, Refusal):
         return registry
-    where = Where(index=Index.REVOCATIONS)
-    page = await ctx.store.find(Revocation, who.tenant, where, after, min(limit, _MOST))
-    return Listing(rows=tuple(asdict(row) for row in page.rows), next=page.next)
+    found = await page(ctx, Revocation, who.tenant, Where(index=Index.REVOCATIONS), after, limit)
+    if isinstance(found, Refusal):
+        return found
+    return Listing(rows=tuple(asdict(row) for row in found.rows), next=found.next)
 
 
 async def find_records(
@@ -128,25 +133,26 @@ async def find_records(
     where = _records_where(filters)
     found: list[Mapping[str, Any]] = []
     for _ in range(_SCAN):
-        page = await ctx.store.find(Record, who.tenant, where, after, min(limit, _MOST) - len(found))
-        found += [asdict(row) for row in page.rows if _fits(row, filters)]
-        after = page.next
-        if after is None or len(found) >= min(limit, _MOST):
+        rows = await page(ctx, Record, who.tenant, where, after, min(limit, MOST) - len(found))
+        if isinstance(rows, Refusal):
+            return rows
+        found += [asdict(row) for row in rows.rows if _fits(row, filters)]
+        after = rows.next
+        if after is None or len(found) >= min(limit, MOST):
             break
     return Listing(rows=tuple(found), next=after)
 
 
 def _records_where(filters: Mapping[str, str | int]) -> Where:
-    since, until = filters.get("since"), filters.get("until")
-    times = {"since": None if since is None else int(since), "until": None if until is None else int(until)}
+    since, until = (None if name not in filters else int(filters[name]) for name in ("since", "until"))
     for name, index in (
         ("delegation", Index.RECORDS_BY_DELEGATION),
         ("run", Index.RECORDS_BY_RUN),
         ("trace", Index.RECORDS_BY_TRACE),
     ):
         if name in filters:
-            return Where(index=index, value=str(filters[name]), **times)
-    return Where(index=Index.RECORDS, **times)
+            return Where(index=index, value=str(filters[name]), since=since, until=until)
+    return Where(index=Index.RECORDS, since=since, until=until)
 
 
 def _fits(row: Record, filters: Mapping[str, str | int]) -> bool:
@@ -158,5 +164,6 @@ def _fits(row: Record, filters: Mapping[str, str | int]) -> bool:
         "decision": row.decision,
         "reason": row.reason,
         "trace": row.trace_id,
+        "call": row.call,
     }
     return all(found[name] == value for name, value in filters.items() if name in found)

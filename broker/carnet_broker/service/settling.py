@@ -11,7 +11,7 @@ import anyio
 from carnet.audit import Record, canonical
 from carnet.reasons import Reason, Refusal
 from carnet_broker.core.rows import Revocation
-from carnet_broker.store.base import Change, Committed, Conflict, Key, Store, Why
+from carnet_broker.store.base import Change, Committed, Conflict, Key, Store, Unavailable, Why
 
 __all__ = [
     "TRIES",
@@ -64,12 +64,13 @@ async def settle(
 
 
 async def note(store: Store, record: Record) -> None:
-    """Commit one audit line by itself."""
+    """Commit one audit line by itself. Raises Unavailable when that was not possible: what is not recorded is not done."""
 
     async def plan(now: int) -> Plan[None]:
         return Plan(Change(tenant=record.tenant, at=now, records=(replace(record, at=now),)), None)
 
-    await settle(store, plan)
+    if not isinstance(await settle(store, plan), Settled):
+        raise Unavailable("an audit record could not be written")
 
 
 async def refuse(store: Store, record: Record, refusal: Refusal) -> Refusal:

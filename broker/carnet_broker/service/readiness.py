@@ -1,0 +1,24 @@
+"""What keeps the broker from being ready, one sentence each."""
+
+from collections.abc import Sequence
+
+from carnet_broker.service.context import Context
+from carnet_broker.store.base import Unavailable
+
+__all__ = ["problems"]
+
+
+async def problems(ctx: Context) -> Sequence[str]:
+    """Empty: store, keys and policies are well."""
+    health = await ctx.store.health()
+    found = list(health.problems)
+    if not ctx.registries:
+        found.append("no tenant is configured: name a carnet.yaml in CARNET_CONFIG")
+    for tenant, registry in ctx.registries.items():
+        try:
+            in_force, _ = await ctx.ledgers.policy(ctx.store, tenant)
+        except Unavailable as error:
+            return [*found, f"the store does not answer: {error}"]
+        if in_force is None or in_force.digest != registry.policy.ref.digest:
+            found.append(f"the policy in force for {tenant} is not the loaded one: reload the configuration")
+    return found
