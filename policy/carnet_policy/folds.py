@@ -131,7 +131,8 @@ class Fold:
         """Forget the rows that lapsed long before the last decision, once they are the greater part; tell their ids."""
         if self._cursor < _PRUNE_FROM or self._cursor * 2 < len(self._lapsing):
             return []
-        place = bisect_left(self._lapsing, (self._seen - _KEPT, ""))
+        # Never past the cursor: a late row that lapsed long ago still stands in the tally until the next decision.
+        place = min(self._cursor, bisect_left(self._lapsing, (self._seen - _KEPT, "")))
         gone = [row_id for _, row_id in self._lapsing[:place]]
         for row_id in gone:
             del self._shares[row_id]

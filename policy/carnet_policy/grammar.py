@@ -34,7 +34,29 @@ _IMPLIED = {
     "max_items": "array",
     "properties": "object",
 }
-CONSTRAINTS = ("type", "required", "enum", "const", *_IMPLIED)
+# Each constraint and its edges, as the manual prints them.
+CONSTRAINTS = {
+    "type": "One of string, number, integer, boolean, array, object, null. 1.0 is a number and no integer; true is no "
+    "number; NaN and infinities are nothing.",
+    "required": 'true: present and not null, "" or []. false: may be absent. Left out: must be present.',
+    "enum": "One of the listed values, of the same type: 1, 1.0 and true differ at every depth. Not empty.",
+    "const": "Exactly this value; the same as an enum of one.",
+    "min": "A number not below this. Integers of any size are compared exactly.",
+    "max": "A number not above this. Without min, negative numbers match.",
+    "pattern": "A string that matches as a whole, a final line break included; linear time, so no look-around and no "
+    "back-reference; repetition up to 1000. `.` stops at line breaks unless the pattern begins with (?s).",
+    "min_length": "A string of at least so many code points.",
+    "max_length": "A string of at most so many code points; letters are not normalised.",
+    "path_within": "An absolute path that is one of these folders or below it, by text: `..`, a backslash, NUL or a "
+    "relative path can not be judged; symbolic links are not followed.",
+    "url_host": "An https URL whose host is exactly one of these; `host:port` where the port is not 443. User info, "
+    "other schemes, `?` or `#` right after the host can not be judged.",
+    "items": "An array. In an allow every element must match; in a deny one is enough; an approval rule of which only "
+    "some match turns an allow into itself.",
+    "min_items": "An array of at least so many elements.",
+    "max_items": "An array of at most so many elements.",
+    "properties": "An object whose named members match. In an allow it holds no others; elsewhere they do not matter.",
+}
 
 
 def read_constraints(part: Part, depth: int = 0) -> dict[str, Constraint]:

@@ -102,22 +102,12 @@ def _sizes(rule: Constraint) -> list[Judge]:
 def _strings(rule: Constraint) -> list[Judge]:
     found: list[Judge] = []
     if rule.compiled is not None:
-        found.append(_pattern(rule.compiled.matches))
+        found.append(rule.compiled.judge)
     if rule.path_within is not None:
         found.append(_path(rule.path_within))
     if rule.url_host is not None:
         found.append(_host(rule.url_host))
     return found
-
-
-def _pattern(matches: Callable[[str], bool]) -> Judge:
-    def judge(value: Any) -> bool | None:
-        try:
-            return matches(value)
-        except UnicodeEncodeError:
-            return None
-
-    return judge
 
 
 def _path(roots: tuple[tuple[str, ...], ...]) -> Judge:

@@ -31,10 +31,22 @@ class BadPattern(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """`matches` takes a string; it raises UnicodeEncodeError for one with a lone surrogate."""
+    """`matches` takes a string; it raises UnicodeEncodeError for one with a lone surrogate. `folds` = it ignores case
+    somewhere, so it also takes the two letters outside ASCII that fold into it: long s and the Kelvin sign."""
 
     matches: Callable[[str], bool]
     dot_stops: bool  # some `.` does not match a line break
+    folds: bool
+
+    def judge(self, value: str) -> bool | None:
+        """Whether the whole value matches; None for what can not be judged: a lone surrogate, a letter that only case
+        folding makes an ASCII one."""
+        if self.folds and ("\u017f" in value or "\u212a" in value):
+            return None
+        try:
+            return self.matches(value)
+        except UnicodeEncodeError:
+            return None
 
 
 def compile_pattern(source: str) -> Pattern:
@@ -42,7 +54,7 @@ def compile_pattern(source: str) -> Pattern:
     import jsonschema_rs
 
     options = jsonschema_rs.RegexOptions(size_limit=MAX_PROGRAM)
-    rewritten, dot_stops = scan(source)
+    rewritten, dot_stops, folds = scan(source)
     # Alone first: "a)|(b" is broken, yet would be whole again between our brackets.
     for text in (rewritten, rf"\A(?:{rewritten})\z"):
         try:
@@ -51,17 +63,18 @@ def compile_pattern(source: str) -> Pattern:
             raise BadPattern(
                 "the regex does not compile on the linear engine, or is too large; use max_length for long repetitions"
             ) from None
-    return Pattern(found.is_valid, dot_stops)
+    return Pattern(found.is_valid, dot_stops, folds)
 
 
-def scan(source: str) -> tuple[str, bool]:
-    """The pattern as the engine must read it, and whether a `.` in it stops at a line break. Errors: BadPattern."""
+def scan(source: str) -> tuple[str, bool, bool]:
+    """The pattern as the engine must read it, whether a `.` in it stops at a line break, and whether it ignores case
+    anywhere. Errors: BadPattern."""
     if len(source) > MAX_PATTERN:
         raise BadPattern(f"a pattern has at most {MAX_PATTERN} characters")
     walk = _Walk(source)
     while walk.position < len(source):
         walk.step()
-    return "".join(walk.out), walk.dot_stops
+    return "".join(walk.out), walk.dot_stops, walk.folds
 
 
 class _Walk:
@@ -70,6 +83,7 @@ class _Walk:
         self.position = 0
         self.out: list[str] = []
         self.dot_stops = False
+        self.folds = False
         self._dotall = False
         self._atom = 1  # how often the atom just read is repeated, inner repetitions multiplied
         self._most = 1  # the largest such product in the open group
@@ -122,6 +136,7 @@ class _Walk:
         on, off, end = found.group("on") or "", found.group("off") or "", found.group("end")
         if not _FLAGS.issuperset(on + off) or set(on) & set(off):
             raise BadPattern("only the flags i, m and s are supported in a pattern")
+        self.folds |= "i" in on
         dotall = "s" in on or (self._dotall and "s" not in off)
         if end == ")":
             self._keep(found.group())

@@ -158,7 +158,7 @@ def _check_pattern(where: str, pattern: object) -> None:
     if type(pattern) is not str:
         return
     try:
-        rewritten, _ = scan(pattern)
+        rewritten, _, _ = scan(pattern)
     except BadPattern as error:
         raise PolicyError(f"bad pattern at {where}: {error}", "schema") from None
     if rewritten != pattern:

@@ -207,6 +207,20 @@ def test_rows_far_outside_the_window_are_let_go() -> None:
     folds.put("0", None)  # one that is gone already
 
 
+def test_a_row_that_comes_long_after_its_time_counts_for_nothing() -> None:
+    policy = bounded(WINDOW.replace("max: 1", "max: 0"))
+    folds = Folds(policy, "client")
+    for number in range(300):
+        folds.put(str(number), PastCall("pay", {}, number))
+    quiet = Call("mail", {})
+    ask(policy, Ledger(Folds(policy), folds, 50_000, 0))
+    for number in range(300, 600):
+        folds.put(str(number), PastCall("pay", {}, number))
+    rule = policy.history[0]
+    assert folds.fold(rule).at(50_000).count == 0
+    assert evaluate(policy, quiet, Ledger(Folds(policy), folds, 50_000, 0)).effect is Effect.REQUIRE_APPROVAL
+
+
 RULES = (
     "{match: irreversible, max: 3, decision: deny}",
     "{match: {tool: pay}, sum: amount, max: 20, decision: deny}",

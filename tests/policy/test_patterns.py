@@ -98,6 +98,13 @@ def test_time_is_linear_in_the_value(pattern: str) -> None:
     assert time.process_time() - begin < 2
 
 
-def test_a_value_that_is_no_text_raises_its_own_error() -> None:
-    with pytest.raises(UnicodeEncodeError):
-        compile_pattern("a").matches("\ud800")
+def test_a_lone_surrogate_can_not_be_judged() -> None:
+    assert compile_pattern("a").judge("\ud800") is None
+    assert compile_pattern("a").judge("a") is True
+
+
+@pytest.mark.parametrize("value", ["\u212a", "\u017f"])
+def test_letters_that_only_folding_makes_ascii_can_not_be_judged(value: str) -> None:
+    assert compile_pattern("(?i)[a-z]").judge(value) is None
+    assert compile_pattern("[a-z]").judge(value) is False
+    assert compile_pattern("(?i)[a-z]").judge("K") is True
