@@ -28,7 +28,7 @@ __all__ = [
 Name = Annotated[str, Field(min_length=1, max_length=128)]
 Text = Annotated[str, Field(max_length=2000)]
 Secret = Annotated[str, Field(min_length=1, max_length=1024)]
-Instance = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,32}$")]
+Instance = Annotated[str, Field(pattern=r"^[A-Za-z0-9]{1,32}$")]
 Cursor = Annotated[str, Field(min_length=1, max_length=256)]
 Count = Annotated[int, Field(ge=0, lt=2**53)]
 Limit = Annotated[int, Field(ge=1, le=500)]

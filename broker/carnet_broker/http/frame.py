@@ -67,6 +67,9 @@ class Frame:
                 if self._hosts is not None and not _names_us(scope, self._hosts):
                     await self._fail(scope, receive, sender, Refusal(Reason.FORBIDDEN, "this broker has another name"))
                     return
+                if b"%" in scope.get("raw_path", b""):  # no path of ours needs it, so a path has one spelling
+                    await self._fail(scope, receive, sender, Refusal(Reason.NOT_FOUND))
+                    return
                 await self._app(scope, receive, sender)
         except TimeoutError:
             await self._fail(scope, receive, sender, Refusal(Reason.UNAVAILABLE, "no answer was ready in time"))
