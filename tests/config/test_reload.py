@@ -60,6 +60,18 @@ def test_a_file_that_goes_away_changes_nothing_in_force(tmp_path: Path) -> None:
     assert refresh(gone).problem is None
 
 
+def test_a_file_that_is_named_first_and_comes_later_mends_the_configuration(tmp_path: Path) -> None:
+    state = watch(write(tmp_path))
+    (tmp_path / "carnet.yaml").write_text(GOOD.replace("more.policy.yaml", "new.policy.yaml"))
+    missing = refresh(state)
+    assert missing.problem is not None
+    assert refresh(missing) is missing
+    (tmp_path / "new.policy.yaml").write_text("tools: {}\n")
+    mended = refresh(missing)
+    assert mended.problem is None
+    assert [name for name, _ in mended.good.registries["acme"].policy.texts] == ["tools.policy.yaml", "new.policy.yaml"]
+
+
 def test_one_bad_tenant_holds_back_all_of_a_change(tmp_path: Path) -> None:
     write(tmp_path / "a")
     state = watch(tmp_path)

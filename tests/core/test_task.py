@@ -75,7 +75,16 @@ def test_a_task_made_in_code_says_what_is_wrong_with_it() -> None:
     with pytest.raises(ValueError, match="name each tool once"):
         Task(**GOOD, tools=("a", "a"))
     with pytest.raises(TypeError, match="list of tool names"):
-        Task(**GOOD, tools="search_tickets")  # type: ignore[arg-type]
+        Task(**GOOD, tools="search_tickets")
+
+
+def test_tools_may_be_stated_as_any_collection_and_stay_as_they_were() -> None:
+    names = ["b", "a"]
+    task = Task(**GOOD, tools=names)
+    names.append("c")
+    assert task.tools == ("b", "a")
+    assert Task(**GOOD, tools={"b", "a"}).tools == ("a", "b")
+    assert hash(task) == hash(Task(**GOOD, tools=("b", "a")))
 
 
 def test_a_task_does_not_change() -> None:

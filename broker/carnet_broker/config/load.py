@@ -50,9 +50,10 @@ def load_registries(path: Path) -> Mapping[str, Registry]:
     return load_all(path).registries
 
 
-def load_all(path: Path) -> Loaded:
-    """As `load_registries`, with the digests of all files read. Raises ConfigError."""
-    sources = Sources()
+def load_all(path: Path, sources: Sources | None = None) -> Loaded:
+    """As `load_registries`, with the digests of all files read. sources: a fresh one of the caller, which then knows
+    what was read when this fails, too. Raises ConfigError."""
+    sources = Sources() if sources is None else sources
     registries: dict[str, Registry] = {}
     clients: dict[str, str] = {}
     for file in find_configs(path):

@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from carnet_broker.config.errors import ConfigError
-from carnet_broker.config.files import digest_of
+from carnet_broker.config.files import Sources, digest_of
 from carnet_broker.config.load import Loaded, find_configs, load_all
 
 __all__ = ["Step", "Watched", "decide", "observe", "refresh", "watch"]
@@ -55,8 +55,10 @@ def refresh(state: Watched) -> Watched:
     seen = observe(state)
     if decide(state.tried, seen) is Step.KEEP:
         return state
+    sources = Sources()
     try:
-        good = load_all(state.path)
+        good = load_all(state.path, sources)
     except ConfigError as error:
-        return replace(state, tried=seen, problem=str(error))
+        # also what the bad files name: a missing file that comes later mends them without another edit
+        return replace(state, tried={**seen, **sources.digests}, problem=str(error))
     return Watched(state.path, good, good.sources)

@@ -4,7 +4,7 @@ A stated fact can raise the level of a delegation and never lowers it: the catal
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +33,7 @@ class Task:
     touches_secrets: bool
     reversible: bool
     resource_count: int
-    tools: tuple[str, ...] | None = None
+    tools: Collection[str] | None = None  # kept as a tuple, so that a task stays as it was stated
 
     def __post_init__(self) -> None:
         for name in _FACTS:
