@@ -7,7 +7,7 @@ import pytest
 
 from carnet.audit import Record
 from carnet_broker.core.rows import FOREVER, ApprovalState, GuardSeen, Revocation
-from carnet_broker.store.base import Index, Store, Where
+from carnet_broker.store.base import SEEN_ANEW, Index, Store, Where
 from tests.store.making import (
     T0,
     TENANT,
@@ -156,6 +156,13 @@ class FeedContract:
         ]
         late = Where(index=Index.GUARDS, since=T0 + 1)
         assert [row.guard for row in (await store.find(GuardSeen, TENANT, late, None, 10)).rows] == ["cli-guard/b"]
+
+    async def test_the_same_note_of_a_guard_is_not_written_again_at_once(self, store: Store, clock: Clock) -> None:
+        for at, seq, noted in ((0, 4, 0), (SEEN_ANEW - 1, 4, 0), (SEEN_ANEW, 4, SEEN_ANEW), (SEEN_ANEW + 1, 5, 4)):
+            clock.now = T0 + at
+            await store.seen(TENANT, "cli-guard/a", seq)
+            found = await store.get(GuardSeen, TENANT, "cli-guard/a")
+            assert found == GuardSeen(tenant=TENANT, guard="cli-guard/a", seq=seq, at=T0 + noted)
 
     async def test_key_marks_are_found_for_every_tenant(self, store: Store, clock: Clock) -> None:
         await committed(store, change(tenant="_system", revoke=(revocation("key:k", tenant="_system"),)))

@@ -22,6 +22,7 @@ from carnet_broker.core.rows import (
 )
 
 __all__ = [
+    "SEEN_ANEW",
     "SKEW_FORWARD",
     "Change",
     "Committed",
@@ -41,6 +42,7 @@ __all__ = [
 ]
 
 SKEW_FORWARD = 2  # seconds that the store's clock may be ahead of Change.at
+SEEN_ANEW = 3  # seconds; well below the 10 after which a silent guard is no longer counted
 T = TypeVar("T", covariant=True)
 R = TypeVar("R", Delegation, Approval, Call, PolicyInForce, Record, Revocation, GuardSeen, Checkpoint)
 
@@ -234,7 +236,8 @@ class Store(Protocol):
         ...
 
     async def seen(self, tenant: str, guard: str, seq: int) -> None:
-        """Note which feed seq a guard process says it applied. No record: it decides nothing."""
+        """Note which feed seq a guard process says it applied. No record: it decides nothing. A note that says the same
+        as one of the last SEEN_ANEW seconds is not written again: polls would else cost a commit each."""
         ...
 
     async def unsealed(self, tenant: str, limit: int) -> tuple[str, int, Sequence[Record]]:

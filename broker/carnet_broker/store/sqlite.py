@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 from carnet.audit import Record
-from carnet_broker.core.rows import Checkpoint, Revocation
+from carnet_broker.core.rows import Checkpoint, GuardSeen, Revocation
 from carnet_broker.store import acts, reads
 from carnet_broker.store.apply import apply_change
 from carnet_broker.store.base import (
+    SEEN_ANEW,
     Change,
     Committed,
     Conflict,
@@ -157,6 +158,9 @@ class SqliteStore:
         return self._read(reads.due, now, limit)
 
     async def seen(self, tenant: str, guard: str, seq: int) -> None:
+        old = self._read(read_row, GuardSeen, tenant, guard)
+        if old is not None and old.seq == seq and 0 <= self._clock.now() - old.at < SEEN_ANEW:
+            return
         await self._do(lambda conn, now: acts.note_guard(conn, now, tenant, guard, seq))
 
     async def unsealed(self, tenant: str, limit: int) -> tuple[str, int, Sequence[Record]]:
