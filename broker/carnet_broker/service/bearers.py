@@ -54,7 +54,9 @@ async def verify_access(ctx: Context, token: str) -> Claims | Refusal:
     if withdrawn:
         return Refusal(Reason.TOKEN_KEY, "The key that signed the token was withdrawn.")
     refused = living(claims.iat, claims.nbf, claims.exp, (), {}, await ctx.store.now())
-    return refused or ended_by(revoked, carried, claims.iat) or claims
+    if refused is None:
+        refused = ended_by(revoked, carried, claims.iat)
+    return claims if refused is None else refused
 
 
 def genuine(ctx: Context, token: str) -> tuple[Claims, str] | Refusal:
@@ -129,7 +131,9 @@ async def _guard(ctx: Context, token: str) -> Principal | Refusal:
         return Refusal(Reason.TOKEN_ENDED, "The guard's client is not registered for this host any more.")
     carried = (f"tenant:{tenant}", f"client:{client}", f"host:{known.host}")
     ended = ended_by(await ctx.store.revoked(tenant, carried), carried, payload["iat"])
-    return ended or Principal(kind=Kind.HOST, tenant=tenant, name=known.host, client=client)
+    if ended is not None:
+        return ended
+    return Principal(kind=Kind.HOST, tenant=tenant, name=known.host, client=client)
 
 
 async def _operator(ctx: Context, token: str) -> Principal | Refusal:

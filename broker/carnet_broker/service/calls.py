@@ -23,7 +23,7 @@ from carnet_broker.service.reserving import change_of
 from carnet_broker.service.settling import Plan, Settled, note, refuse, request_digest, revoked_reason, settle
 from carnet_broker.service.timeouts import time_out_all
 from carnet_broker.service.views import CallView, PolicyRef
-from carnet_broker.store.base import Change, Committed, Conflict, Key, Why
+from carnet_broker.store.base import Committed, Conflict, Key, Why
 
 __all__ = ["call"]
 

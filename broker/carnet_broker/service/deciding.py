@@ -92,9 +92,8 @@ def _bounds(
     if waiting is None and (full := ledger.full()) is not None:
         return full
     ceilings: dict[str, Mapping[str, Any]] = {row.id: row.envelope.ceilings, asked.run.id: asked.run.envelope.ceilings}
-    return ledger.resource_bound(row.id, row.envelope.resource_limit, resources, now, skip) or ledger.call_bound(
-        ceilings, asked.request.tool, now, skip
-    )
+    over = ledger.resource_bound(row.id, row.envelope.resource_limit, resources, now, skip)
+    return ledger.call_bound(ceilings, asked.request.tool, now, skip) if over is None else over
 
 
 def _named_approval(asked: Asked, standing: Standing, now: int) -> Refusal | None:

@@ -1,7 +1,7 @@
 """Every use case of the broker behind one object. Transports call these methods and render what they answer.
 
-Each method either answers a value or a `Refusal`; the only exception it lets through is the store's `Unavailable`, which
-means deny. `trace` is the trace id of the request (32 hex digits).
+Each method either answers a value or a `Refusal`; the only exception it lets through is the store's `Unavailable`,
+which means deny. `trace` is the trace id of the request (32 hex digits).
 """
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence

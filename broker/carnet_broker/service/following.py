@@ -1,4 +1,4 @@
-"""Follow: what guards must know within a second. A store that does not answer gives no freshness: its error goes out."""
+"""Follow: what guards must know within a second. A store that does not answer gives no freshness: its error passes."""
 
 from carnet.reasons import Reason, Refusal
 from carnet.token.claims import Claims

@@ -1,4 +1,4 @@
-"""Audit lines of the use cases: who, under which delegation, decided what. `at` and what was decided are filled in last."""
+"""Audit lines of the use cases: who asked, under which delegation. What was decided is filled in last."""
 
 from collections.abc import Mapping
 from typing import Any

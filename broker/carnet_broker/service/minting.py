@@ -1,4 +1,4 @@
-"""Mint: the tokens of a delegation, one per host. Every ancestor is checked inside the commit; a repeat signs the same."""
+"""Mint: a delegation's tokens, one per host. Every ancestor is checked inside the commit; a repeat signs the same."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

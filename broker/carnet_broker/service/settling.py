@@ -64,7 +64,7 @@ async def settle(
 
 
 async def note(store: Store, record: Record) -> None:
-    """Commit one audit line by itself. Raises Unavailable when that was not possible: what is not recorded is not done."""
+    """Commit one audit line by itself. Raises Unavailable when it could not: what is not recorded is not done."""
 
     async def plan(now: int) -> Plan[None]:
         return Plan(Change(tenant=record.tenant, at=now, records=(replace(record, at=now),)), None)
@@ -81,7 +81,7 @@ async def refuse(store: Store, record: Record, refusal: Refusal) -> Refusal:
 
 
 async def seen_before(store: Store, record: Record, key: Key) -> str | Refusal | None:
-    """The id that an earlier use of this key made. Asks with a change whose deadline has passed, so it can't be made."""
+    """The id that an earlier use of this key made. Asks with a change whose deadline has passed: it is never made."""
     for _ in range(TRIES):
         now = await store.now()
         change = Change(tenant=record.tenant, at=now, records=(replace(record, at=now),), key=key, before=0)

@@ -73,7 +73,7 @@ async def spawn(
 
 
 async def _refused(ctx: Context, line: Record, no: Refusal, key: Key | None) -> DelegationView | Refusal:
-    """A refusal is recorded, unless the same request was granted before: then its answer was lost and is given again."""
+    """A refusal is recorded, unless the same request was granted before: then its lost answer is given again."""
     first = None if key is None else await seen_before(ctx.store, line, key)
     if isinstance(first, Refusal):
         return await refuse(ctx.store, line, first)

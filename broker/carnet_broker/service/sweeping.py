@@ -1,4 +1,4 @@
-"""Sweep: write down what the clock, the policy or a revocation has ended. No rule rests on it; it is safe on many nodes."""
+"""Sweep: write down what the clock, the policy or a revocation has ended. No rule rests on it; any node may do it."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Claims of the tokens that the broker gives out. Nothing of a token is stored: a repeat signs the same claims again."""
+"""Claims of the tokens that the broker gives out. No token is stored: a repeat signs the same claims again."""
 
 from typing import Any
 

@@ -2,8 +2,8 @@
 
 from carnet.reasons import Reason, Refusal
 from carnet.token.claims import Claims
-from carnet_broker.core.rows import Approval, Call, CallState, Delegation
 from carnet_broker.core.registry import Role
+from carnet_broker.core.rows import Approval, Call, CallState, Delegation
 from carnet_broker.core.standing import host_marks, marks_of, tool_marks
 from carnet_broker.core.status import State
 from carnet_broker.service.bearers import ended_by
