@@ -20,6 +20,7 @@ __all__ = ["ORDERS", "Order", "page"]
 @dataclass(frozen=True, slots=True)
 class Order:
     kind: type
+    index: str  # the index that must serve it; "" = the primary key
     keys: tuple[str, ...] = ("n",)  # what rows are ordered by; the last one is unique in the tenant
     newest: bool = False
     equal: tuple[str, ...] = ()  # columns that Where.value names, its words in this order
@@ -29,26 +30,30 @@ class Order:
     text: bool = False  # the key is text
 
 
+_BORN = "created_at"
+_SEQ = ("seq",)
 ORDERS: dict[Index, Order] = {
-    Index.DELEGATIONS: Order(Delegation, newest=True, time="created_at"),
-    Index.DELEGATIONS_BY_RUN: Order(Delegation, equal=("run",), time="created_at"),
-    Index.DELEGATIONS_BY_AGENT: Order(Delegation, newest=True, equal=("agent",), time="created_at"),
-    Index.DELEGATIONS_BY_CLIENT: Order(Delegation, newest=True, equal=("client",), time="created_at"),
-    Index.DELEGATIONS_LIVE: Order(Delegation, ("live_until", "n"), time="live_until", after=True),
-    Index.APPROVALS: Order(Approval, newest=True, time="created_at"),
-    Index.APPROVALS_PENDING: Order(Approval, ("deadline", "n"), only="state = 'pending'", time="deadline"),
-    Index.APPROVALS_BY_DIGEST: Order(Approval, newest=True, equal=("run", "digest"), time="created_at"),
-    Index.CALLS_BY_RUN: Order(Call, equal=("run",)),
-    Index.CALLS_BY_CLIENT: Order(Call, ("at", "n"), equal=("client",)),
-    Index.CALLS_WAITING: Order(Call, equal=("digest",), only="state = 'waiting'"),
-    Index.RECORDS: Order(Record, ("seq",)),
-    Index.RECORDS_BY_DELEGATION: Order(Record, ("seq",), equal=("delegation",)),
-    Index.RECORDS_BY_RUN: Order(Record, ("seq",), equal=("run",)),
-    Index.RECORDS_BY_TRACE: Order(Record, ("seq",), equal=("trace",)),
-    Index.REVOCATIONS: Order(Revocation, ("seq",)),
-    Index.GUARDS: Order(GuardSeen, ("guard",), text=True),
-    Index.CHECKPOINTS: Order(Checkpoint, ("seq",)),
-    Index.POLICIES: Order(PolicyInForce, newest=True, time="since"),
+    Index.DELEGATIONS: Order(Delegation, "delegation_newest", newest=True, time=_BORN),
+    Index.DELEGATIONS_BY_RUN: Order(Delegation, "delegation_by_run", equal=("run",), time=_BORN),
+    Index.DELEGATIONS_BY_AGENT: Order(Delegation, "delegation_by_agent", newest=True, equal=("agent",), time=_BORN),
+    Index.DELEGATIONS_BY_CLIENT: Order(Delegation, "delegation_by_client", newest=True, equal=("client",), time=_BORN),
+    Index.DELEGATIONS_LIVE: Order(Delegation, "delegation_live", ("live_until", "n"), time="live_until", after=True),
+    Index.APPROVALS: Order(Approval, "approval_newest", newest=True, time=_BORN),
+    Index.APPROVALS_PENDING: Order(
+        Approval, "approval_pending", ("deadline", "n"), only="state = 'pending'", time="deadline"
+    ),
+    Index.APPROVALS_BY_DIGEST: Order(Approval, "approval_by_digest", newest=True, equal=("run", "digest"), time=_BORN),
+    Index.CALLS_BY_RUN: Order(Call, "call_by_run", equal=("run",)),
+    Index.CALLS_BY_CLIENT: Order(Call, "call_by_client", ("at", "n"), equal=("client",)),
+    Index.CALLS_WAITING: Order(Call, "call_waiting", equal=("digest",), only="state = 'waiting'"),
+    Index.RECORDS: Order(Record, "", _SEQ),
+    Index.RECORDS_BY_DELEGATION: Order(Record, "record_by_delegation", _SEQ, equal=("delegation",)),
+    Index.RECORDS_BY_RUN: Order(Record, "record_by_run", _SEQ, equal=("run",)),
+    Index.RECORDS_BY_TRACE: Order(Record, "record_by_trace", _SEQ, equal=("trace",)),
+    Index.REVOCATIONS: Order(Revocation, "revocation_by_seq", _SEQ),
+    Index.GUARDS: Order(GuardSeen, "", ("guard",), text=True),
+    Index.CHECKPOINTS: Order(Checkpoint, "", _SEQ),
+    Index.POLICIES: Order(PolicyInForce, "policy_newest", newest=True, time="since"),
 }
 _NUMBER = re.compile(r"[0-9]{1,18}")
 
@@ -68,10 +73,13 @@ def _found(
     how = KINDS[order.kind]
     conditions, values = _conditions(order, tenant, where, after)
     keys, way = ", ".join(order.keys), "DESC" if order.newest else "ASC"
-    sql = (
-        f"SELECT {keys}, {how.columns} FROM {how.table}{_hint(where)} WHERE {' AND '.join(conditions)}"  # noqa: S608
-        f" ORDER BY {', '.join(f'{key} {way}' for key in order.keys)} LIMIT ?"
-    )
+    hint = f" INDEXED BY {order.index}" if order.index else ""
+    rest = f"WHERE {' AND '.join(conditions)} ORDER BY {', '.join(f'{key} {way}' for key in order.keys)} LIMIT ?"
+    sql = f"SELECT {keys}, {how.columns} FROM {how.table}{hint} {rest}"  # noqa: S608 - constants and placeholders
+    if where.index is Index.RECORDS and where.since is not None:  # by number it would walk the log from its beginning
+        numbers = f"SELECT seq FROM record INDEXED BY record_at {rest}"  # noqa: S608
+        sql = f"SELECT {keys}, {how.columns} FROM record WHERE tenant = ? AND seq IN ({numbers}) ORDER BY seq"  # noqa: S608
+        values.insert(0, tenant)
     found = conn.execute(sql, (*values, limit + 1)).fetchall()
     width = len(order.keys)
     cursor = ",".join(map(str, found[limit - 1][:width])) if len(found) > limit else None
@@ -100,12 +108,6 @@ def _conditions(order: Order, tenant: str, where: Where, after: str | None) -> t
         )
         values += [after] if order.text else _place(order, after)
     return conditions, values
-
-
-def _hint(where: Where) -> str:
-    """A span of time is read by the index on time: by number it would walk the whole log up to its beginning."""
-    timed = where.index is Index.RECORDS and where.since is not None
-    return " INDEXED BY record_at" if timed else ""
 
 
 def _place(order: Order, cursor: str) -> list[str | int]:

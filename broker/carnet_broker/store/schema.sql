@@ -37,6 +37,7 @@ CREATE TABLE delegation (
   body BLOB NOT NULL,
   UNIQUE (tenant, id)
 ) STRICT;
+CREATE INDEX delegation_newest ON delegation (tenant, n);
 CREATE INDEX delegation_by_run ON delegation (tenant, run, n);
 CREATE INDEX delegation_by_agent ON delegation (tenant, agent, n);
 CREATE INDEX delegation_by_client ON delegation (tenant, client, n);
@@ -61,6 +62,7 @@ CREATE TABLE approval (
   body BLOB NOT NULL,
   UNIQUE (tenant, id)
 ) STRICT;
+CREATE INDEX approval_newest ON approval (tenant, n);
 CREATE INDEX approval_pending ON approval (tenant, deadline, n) WHERE state = 'pending';
 CREATE INDEX approval_by_digest ON approval (tenant, run, digest, n);
 CREATE INDEX approval_ledger ON approval (tenant, run, ledger_version);

@@ -84,7 +84,8 @@ class Writer:
             error = self._commit(jobs) if jobs else None
         if error is not None:
             for job in jobs:
-                job.error = error
+                job.error = Unavailable(*error.args)  # one each: raising marks an exception with its place
+                job.error.__cause__ = error.__cause__
             deliver([(job.loop, job.settle) for job in jobs])
 
     def _refuse(self, jobs: list[Job]) -> list[Job]:
