@@ -294,7 +294,7 @@ class Child:
 
     def auth(self, host: str, *, origin: str | None = None) -> "httpx2.Auth":
         """Authentication for an httpx2 client that calls this host's tools. The token is sent to the origin of the
-        host's audience, or to `origin` where the host is reached under another address; elsewhere it is a ConfigError."""
+        host's audience, or to `origin` where the host is reached under another address; else ConfigError."""
         from carnet.client.auth import ChildAuth, allowed_origin
 
         allowed = allowed_origin(self._held(host).audience, origin)

@@ -39,18 +39,18 @@ class Asking:
         while True:
             answer = self._attempt(case)
             if answer.get("decision") == "allow":
-                return self._dispatchable(answer, stop)
+                return self._dispatchable(case, answer, stop)
             call, approval = answer.get("call_id"), answer.get("approval_id")
             if answer.get("decision") != "require_approval" or answer.get("state") != "waiting":
                 refusal = Refusal(reason_of(answer.get("reason")), str(answer.get("detail") or ""))
                 raise refused(refusal, call_id=call, approval_id=approval)
-            self._await_person(str(call), approval, until, stop)
+            self._await_person(case, str(call), approval, until, stop)
 
     def refusal(self, case: Case) -> None:
         """Show the broker a call that this guard refused, so that the broker's refusal of it is on record."""
         answer = self._attempt(case)
         if answer.get("decision") == "allow":
-            self._session.outcome(str(answer["call_id"]), "failed", "refused by the guard")
+            self._session.outcome(case.token, str(answer["call_id"]), "failed", "refused by the guard")
 
     def _attempt(self, case: Case) -> dict[str, Any]:
         # The key is new for each attempt and made here: a key from the caller would let a child replay a reservation.
@@ -59,20 +59,20 @@ class Asking:
         key = secrets.token_hex(16)
         return self._session.decide(case.token, case.tool, case.frozen.json, key=key, traceparent=header)
 
-    def _dispatchable(self, answer: dict[str, Any], stop: Stop) -> dict[str, Any]:
+    def _dispatchable(self, case: Case, answer: dict[str, Any], stop: Stop) -> dict[str, Any]:
         if not answer.get("repeat") and not stop.is_set():
             return answer
         # The first answer was lost on the way, or nobody waits any more: this allow is given back unused.
-        self._session.outcome(str(answer["call_id"]), "failed", "not dispatched")
+        self._session.outcome(case.token, str(answer["call_id"]), "failed", "not dispatched")
         raise Unavailable("the broker's first answer was lost, so the call was given up; nothing ran")
 
-    def _await_person(self, call: str, approval: str | None, until: float, stop: Stop) -> None:
+    def _await_person(self, case: Case, call: str, approval: str | None, until: float, stop: Stop) -> None:
         """Return once a person approved."""
         while True:
             left = until - time.monotonic()
             if left <= 0 or stop.is_set():
                 raise refused(Refusal(Reason.APPROVAL_PENDING), call_id=call, approval_id=approval)
-            status = self._session.state_of(call, min(left, _SLICE))
+            status = self._session.state_of(case.token, call, min(left, _SLICE))
             asked = status.get("approval")
             state = asked.get("state") if isinstance(asked, Mapping) else None
             if state == "approved":

@@ -13,12 +13,13 @@ from carnet.current import Holder, current_child
 from carnet.errors import Interrupted, Refused, Unavailable, refused
 from carnet.failpoints import hit
 from carnet.guard.binding import Frozen
-from carnet.guard.case import Case, admit, covered
+from carnet.guard.case import Case, admit, covered, verified
 from carnet.guard.lanes import Lanes, Opened, judge, no_sink
 from carnet.guard.running import Running, RunningCalls, killed
 from carnet.guard.state import State
 from carnet.guard.waking import soon
 from carnet.reasons import Reason, Refusal
+from carnet.token.claims import Claims
 
 if TYPE_CHECKING:
     from carnet_policy import Decision
@@ -89,6 +90,14 @@ class Dispatch:
         """What the call would be answered now; nothing is reserved, recorded or asked."""
         return self._lanes.preview(self._admitted(tool, frozen))
 
+    async def aidentify(self, token: str) -> Claims | Refused:
+        """Whose token came with a request, or why it is none that this host takes."""
+        found = verified(self._state, token)
+        mends = isinstance(found, Refusal) and (found.reason in _MENDS or found.reason is Reason.TOKEN_KEY)
+        if mends and await _threaded(self._mended, found):
+            found = verified(self._state, token)
+        return refused(self._told(token, found)) if isinstance(found, Refusal) else found
+
     # before the call
     def _admitted(self, tool: str, frozen: Frozen, *, mend: bool = True) -> Case:
         holder = current_child()
@@ -99,8 +108,16 @@ class Dispatch:
         if mend and isinstance(found, Refusal) and self._mended(found):
             found = admit(self._state, tool, frozen, holder, token)
         if isinstance(found, Refusal):
-            raise refused(found)
+            raise refused(self._told(token, found))
         return found
+
+    def _told(self, token: str, refusal: Refusal) -> Refusal:
+        """The refusal with the reason that its mark was given (completed, approval_withdrawn, ...)."""
+        cache = self._state.cache
+        if refusal.reason is not Reason.REVOKED or cache is None:
+            return refusal
+        claims = cache.verify(token, keys=self._state.keys, revoked={}, now=self._state.now())
+        return refusal if isinstance(claims, Refusal) else killed(self._state, claims, "") or refusal
 
     async def _acleared(self, tool: str, frozen: Frozen) -> Case:
         """As `_cleared`; what may block (waiting for the feed, fetching keys) is done in a thread."""

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
 
 from carnet.errors import ConfigError, refused
 from carnet.guard.binding import Binding, Frozen, freeze_json
-from carnet.guard.session import ChildBearer
 from carnet.guard.setup import Setup, Works, started
 from carnet.reasons import Refusal
 from carnet.task import TOOL_NAME
@@ -111,7 +110,7 @@ class Guard:
 
     async def acall(self, tool: str, args: Mapping[str, Any], fn: Callable[..., Awaitable[R]]) -> R:
         """As `call`, for an async `fn`."""
-        works = await self._astarted()
+        works = await self.astarted()
         return await works.dispatch.arun(tool, _unrefused(freeze_json(args)), fn)
 
     def preview(self, tool: str, args: Mapping[str, Any]) -> "Decision":
@@ -154,9 +153,22 @@ class Guard:
         """The running parts, once they are ready or 2 s are over: a call then is refused with the reason why."""
         begun = self._works is not None
         works = self._begun()
-        if not begun and not isinstance(works.bearer, ChildBearer):
+        if not begun and not works.speaks_for_child:
             works.state.await_change(lambda: works.state.lacking(1) is None, _START)
         return works
+
+    def ship(self) -> None:
+        """Bring what is recorded to the broker now instead of within half a second."""
+        if self._works is not None:
+            self._works.upkeep.once()
+
+    def time(self) -> int:
+        """The broker's Unix time as the guard last heard it; 0 before."""
+        return self._works.state.now() if self._works is not None else 0
+
+    def hears(self) -> bool:
+        """Whether the guard is following a broker."""
+        return self._works is not None and self._works.state.book is not None
 
     def placed(self, setup: Setup) -> Setup:
         """Give the guard other surroundings (a test's broker and clock); what the setup lacks stays. The one before."""
@@ -169,7 +181,13 @@ class Guard:
         """What the guard was made with."""
         return self._setup
 
-    async def _astarted(self) -> Works:
+    def owned(self, fn: object) -> str | None:
+        """The name of the tool that this very function is, or None. A wrapper round it is another function."""
+        owner = owner_of(fn)
+        return owner[1] if owner is not None and self._tools.get(owner[1]) is fn else None
+
+    async def astarted(self) -> Works:
+        """As `started`, without blocking the event loop."""
         if self._works is not None:
             return self._works
         import anyio
@@ -214,7 +232,7 @@ class Guard:
     def _async(self, fn: Callable[..., Any], binding: Binding) -> Callable[..., Any]:
         async def guarded(*args: Any, **kwargs: Any) -> Any:
             frozen = _unrefused(binding.freeze(args, kwargs))
-            works = self._works or await self._astarted()
+            works = self._works or await self.astarted()
             return await works.dispatch.arun(binding.tool, frozen, fn)
 
         return guarded

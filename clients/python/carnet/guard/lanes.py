@@ -88,7 +88,7 @@ class Lanes:
 
     def still(self, opened: Opened) -> Refusal | None:
         """Ask the broker whether its yes still holds."""
-        now = self._session.state_of(opened.call)
+        now = self._session.state_of(opened.case.token, opened.call)
         if now.get("live") is True and now.get("state") == "running":
             return None
         return Refusal(Reason.REVOKED, f"the broker no longer lets the call run (state {now.get('state')})")
@@ -109,10 +109,10 @@ class Lanes:
             self._held().queue(ended(opened.call, self._state.now(), outcome, detail))
             return
         try:
-            self._session.outcome(opened.call, outcome, detail)
+            self._session.outcome(opened.case.token, opened.call, outcome, detail)
         except (Refused, Unavailable) as fault:
             _log.warning("the outcome of %s is reported later: %s", opened.call, fault)
-            self._upkeep.later(lambda: self._session.outcome(opened.call, outcome, detail))
+            self._upkeep.later(lambda: self._session.outcome(opened.case.token, opened.call, outcome, detail))
 
     def preview(self, case: Case) -> "Decision":
         """What would be decided now; nothing is reserved or recorded."""

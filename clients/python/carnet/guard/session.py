@@ -26,6 +26,10 @@ class Bearer(ABC):
     def token(self) -> str:
         """Raises Refused or Unavailable when there is none."""
 
+    def of_call(self, child: str) -> str:  # noqa: ARG002 - only a guard that speaks for children looks at it
+        """What is shown for a call of this child's token."""
+        return self.token()
+
     @abstractmethod
     def spoiled(self, token: str) -> bool:
         """The broker did not take this token; whether it is worth asking again with a new one."""
@@ -75,6 +79,9 @@ class ChildBearer(Bearer):
         changed, self._token = token != self._token, token
         return changed
 
+    def of_call(self, child: str) -> str:
+        return child
+
     def token(self) -> str:
         if self._token is None:
             raise Refused(
@@ -110,11 +117,12 @@ class Session:
                 key=key,
                 traceparent=traceparent,
                 repeatable=True,
-            )
+            ),
+            token,
         )
 
-    def state_of(self, call: str, wait: float = 0.0) -> dict[str, Any]:
-        """The call as the broker sees it now, or once it changed within `wait` seconds."""
+    def state_of(self, token: str, call: str, wait: float = 0.0) -> dict[str, Any]:
+        """A call of this child's, as the broker sees it now, or once it changed within `wait` seconds."""
         return self._send(
             lambda bearer: Ask(
                 method="GET",
@@ -123,16 +131,18 @@ class Session:
                 query={"wait": wait} if wait else {},
                 wait=wait,
                 repeatable=True,
-            )
+            ),
+            token,
         )
 
-    def outcome(self, call: str, outcome: str, detail: str) -> None:
-        """Report how a call ended."""
+    def outcome(self, token: str, call: str, outcome: str, detail: str) -> None:
+        """Report how a call of this child's ended."""
         body = {"outcome": outcome, "detail": detail[:500]}
         self._send(
             lambda bearer: Ask(
                 method="POST", path=f"/v1/calls/{call}/outcome", bearer=bearer, json=body, repeatable=True
-            )
+            ),
+            token,
         )
 
     def records(self, journal: str, first: int, lines: list[Mapping[str, Any]]) -> int:
@@ -163,8 +173,8 @@ class Session:
         body = {"instance": self.instance, "epoch": epoch, "seq": seq}
         self._send(lambda bearer: Ask(method="POST", path="/v1/feed", bearer=bearer, json=body, timeout=1.0))
 
-    def _send(self, ask: Callable[[str], Ask]) -> dict[str, Any]:
-        token = self.bearer.token()
+    def _send(self, ask: Callable[[str], Ask], child: str | None = None) -> dict[str, Any]:
+        token = self.bearer.token() if child is None else self.bearer.of_call(child)
         try:
             return self.channel.send(ask(token))
         except Refused as refused:

@@ -55,6 +55,11 @@ class Works:
     follower: Follower
     dispatch: Dispatch
 
+    @property
+    def speaks_for_child(self) -> bool:
+        """Whether the guard has no client of its own and speaks with the current child's token."""
+        return isinstance(self.bearer, ChildBearer)
+
     def stop(self) -> None:
         """End the threads, ship what can be shipped, close files and connections."""
         self.follower.stop()
@@ -85,6 +90,8 @@ def started(setup: Setup) -> Works:
     if credential is None and host is None:
         raise ConfigError("a guard without a client of its own must name its host: Guard('name') or CARNET_HOST")
     folder = setup.journal or (Path(settings.journal) if settings.journal else None)
+    if credential is None:
+        folder = None  # a child's token ships lines of that child only, and is gone before they are shipped
     state = State(clock)
     session = Session(channel, bearer, secrets.token_hex(8))
     journal = Journal(folder) if folder is not None else None

@@ -1,0 +1,132 @@
+"""FastAPI as a tool server: `guard.install(app)` before the first route, `@guard.tool` below each route decorator.
+
+An app-wide dependency runs before every other and refuses an endpoint that no guard owns and a tool outside the token's
+scope, before any of the endpoint's own dependencies does anything. What FastAPI's dependencies can't cover (mounts,
+plain Starlette routes) keeps the application from starting, unless its full path template is named in `unguarded=`.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterator, MutableMapping
+from typing import Any
+
+from fastapi import Depends, FastAPI
+from fastapi.routing import APIRoute, APIWebSocketRoute
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Mount, compile_path
+from starlette.websockets import WebSocket
+
+from carnet.adapters.answers import challenge, problem_of
+from carnet.adapters.edge import Edge
+from carnet.current import current_child
+from carnet.errors import ConfigError, Interrupted, Refused, Unavailable
+from carnet.guard.guard import Guard
+from carnet.reasons import Reason
+
+__all__ = ["install"]
+
+
+def install(guard: Guard, app: FastAPI, unguarded: Collection[str] = ()) -> None:
+    """Put the guard into an application. ConfigError if a route stands there already: it would have no gate."""
+    documentation = _documentation(app)
+    if any(id(route) not in documentation for route in app.routes):
+        raise ConfigError("install the guard before the first route: routes made earlier would have no gate")
+    opened = _Open(app, unguarded, documentation)
+    # A closure, because FastAPI's dependency_overrides can switch off a dependency that others can name.
+    app.router.dependencies.append(Depends(_gate(guard, opened)))
+    app.add_middleware(Edge, guard=guard, opened=opened.passes, check=_check(app, opened))
+    told: Any = _told  # one handler for requests and websockets, which Starlette's annotation does not know
+    for kind in (Refused, Unavailable, Interrupted):
+        app.add_exception_handler(kind, told)
+
+
+class _Open:
+    """Which requests need no token: documentation pages, and the templates that were named."""
+
+    def __init__(self, app: FastAPI, unguarded: Collection[str], documentation: Collection[int]) -> None:
+        self.documentation = documentation
+        self.templates = frozenset(unguarded)
+        bad = [template for template in unguarded if not template.startswith("/")]
+        if bad:
+            raise ConfigError(f"unguarded= takes full path templates such as /status/{{id}}, not {bad}")
+        self._patterns: list[re.Pattern[str]] = [compile_path(template)[0] for template in unguarded]
+        pages = (app.openapi_url, app.docs_url, app.redoc_url, app.swagger_ui_oauth2_redirect_url)
+        self._pages = frozenset(page for page in pages if page is not None)
+
+    def passes(self, scope: MutableMapping[str, Any]) -> bool:
+        path = _path(scope)
+        return path in self._pages or any(pattern.match(path) for pattern in self._patterns)
+
+
+def _path(scope: MutableMapping[str, Any]) -> str:
+    """The path below where the application is mounted, which is what its route templates describe."""
+    path, root = str(scope["path"]), str(scope.get("root_path", ""))
+    return path[len(root) :] if root and path.startswith(root + "/") else path
+
+
+def _documentation(app: FastAPI) -> frozenset[int]:
+    """The routes that FastAPI makes for its documentation: they exist before any other."""
+    pages = {app.openapi_url, app.docs_url, app.redoc_url, app.swagger_ui_oauth2_redirect_url}
+    plain = (route for route in app.routes if not isinstance(route, APIRoute | Mount))
+    return frozenset(id(route) for route in plain if getattr(route, "path", None) in pages)
+
+
+def _gate(guard: Guard, opened: _Open) -> Callable[[HTTPConnection], Any]:
+    async def carnet_gate(connection: HTTPConnection) -> None:
+        if opened.passes(connection.scope):
+            return
+        tool = guard.owned(connection.scope.get("endpoint"))
+        if tool is None:
+            raise Refused(Reason.UNGUARDED_ROUTE)
+        holder = current_child()
+        if holder is None or tool not in holder.tools:
+            raise Refused(Reason.SCOPE_MISSING, f"the token's scope does not cover {tool}")
+
+    return carnet_gate
+
+
+def _check(app: FastAPI, opened: _Open) -> Callable[[], None]:
+    """Looks the routes through whenever their number changed: some are added after the first request."""
+    seen: list[int] = [-1]
+
+    def check() -> None:
+        routes = list(_walk(app.router, ""))
+        if len(routes) != seen[0]:
+            for route, path in routes:
+                _coverable(route, path, opened)
+            seen[0] = len(routes)
+
+    return check
+
+
+def _walk(router: Any, prefix: str) -> Iterator[tuple[BaseRoute, str]]:
+    """Every route with its full path template, those of included routers and of front-end folders too."""
+    for route in (*router.routes, *getattr(router, "_low_priority_routes", ())):
+        included = getattr(route, "original_router", None)
+        if included is None:
+            yield route, prefix + str(getattr(route, "path", ""))
+        else:
+            yield from _walk(included, prefix + str(getattr(route.include_context, "prefix", "")))
+
+
+def _coverable(route: BaseRoute, path: str, opened: _Open) -> None:
+    if isinstance(route, APIRoute | APIWebSocketRoute) or id(route) in opened.documentation:
+        return
+    template = f"{path}/{{path:path}}" if isinstance(route, Mount) else path
+    if template not in opened.templates:
+        raise ConfigError(
+            f"{type(route).__name__} {path or route!r} can't be guarded: FastAPI's dependencies do not reach it; make "
+            f"it a FastAPI route, or name {template!r} in unguarded="
+        )
+
+
+async def _told(connection: Request | WebSocket, fault: Exception) -> Response | None:
+    if isinstance(connection, WebSocket):
+        await connection.close(1008)
+        return None
+    if not isinstance(fault, Refused | Unavailable | Interrupted):
+        raise fault
+    status, headers, body = problem_of(fault)
+    if isinstance(fault, Refused) and fault.reason is Reason.SCOPE_MISSING:
+        headers["www-authenticate"] = challenge(None, "insufficient_scope")
+    return Response(body, status, headers)
