@@ -80,8 +80,15 @@ class BrokerServer:
         return self._loop
 
     def start(self) -> Self:
-        """Serve; returns once requests are answered. What keeps the broker from starting is raised here."""
-        self._broker = self._make(self.url)
+        """Serve; returns once requests are answered. What keeps the broker from starting is raised here. A second call
+        does nothing more."""
+        if self._broker is not None:
+            return self
+        try:
+            self._broker = self._make(self.url)
+        except BaseException:
+            self._socket.close()
+            raise
         self._thread.start()
         if not self._started.wait(_START_SECONDS):
             raise TimeoutError("the broker did not start in time")

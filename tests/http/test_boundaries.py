@@ -155,6 +155,42 @@ def test_hundreds_of_malformed_requests_cause_no_fault(world: World) -> None:
         assert answer.headers["content-type"] != "text/plain; charset=utf-8" or answer.content == b""
 
 
+VALID: list[tuple[str, str, dict[str, Any]]] = [
+    (
+        "root",
+        "/v1/delegations",
+        {"target": "reader", "task": TASK, "payload": None, "ttl": 60, "hosts": ["*"], "ceilings": {}},
+    ),
+    ("root", "/v1/delegations", {"target": "reader", "task": {**TASK, "tools": ["search"]}}),
+    ("root", "/v1/delegations/{dlg}/tokens", {"hosts": ["crm"]}),
+    ("root", "/v1/delegations/{dlg}/end", {"reason": "completed"}),
+    ("guard", "/v1/calls", {"token": "{child}", "tool": "search", "args": {"query": "x"}, "approval_id": "apr_x"}),
+    ("guard", "/v1/calls/{call}/outcome", {"outcome": "done", "detail": ""}),
+    ("guard", "/v1/records", {"journal": "j", "first": 1, "lines": [{"kind": "intent", "n": 1}]}),
+    ("guard", "/v1/feed", {"instance": "a", "epoch": "e", "seq": 1}),
+    ("session", "/v1/approvals/{apr}/answer", {"verdict": "deny", "note": "no", "passphrase": "x"}),
+    ("session", "/v1/revocations", {"mark": "agent:clerk", "until": None, "reason": "x", "dry_run": True}),
+]
+
+
+def test_one_odd_member_in_a_good_request_causes_no_fault(world: World) -> None:
+    found = ids(world)
+    root = world.root()["access_token"]
+    child = world.spawn(root).json()
+    found |= {"dlg": child["id"], "child": child["tokens"]["crm"]["access_token"]}
+    tokens = {"root": root, "guard": world.guard(), "session": world.session()}
+    for number, (kind, path, body) in enumerate(VALID):
+        for name, odd in ((name, odd) for name in body for odd in NASTY):
+            changed = {**body, name: odd}
+            changed = {key: found["child"] if value == "{child}" else value for key, value in changed.items()}
+            key = f"{number}{name}{NASTY.index(odd)}"
+            answer = world.post(path.format(**found), tokens[kind], changed, **{"idempotency-key": key})
+            assert answer.status_code < 500, (path, name, odd, answer.text)
+        for fact, odd in ((fact, odd) for fact in body.get("task", {}) for odd in NASTY):
+            answer = world.post(path, root, {**body, "task": {**body["task"], fact: odd}})
+            assert answer.status_code < 500, (fact, odd, answer.text)
+
+
 @pytest.mark.parametrize("path", ["/v1/delegations", "/v1/calls", "/v1/revocations"])
 def test_two_credentials_in_one_request_are_refused(world: World, path: str) -> None:
     headers = [("authorization", "Bearer a.b.c"), ("authorization", "Bearer d.e.f")]

@@ -199,6 +199,17 @@ def test_ending_a_child_is_told_and_its_token_is_dead(world: World) -> None:
     problem(answer, 401, "completed")
 
 
+def test_the_token_of_an_ended_child_still_learns_why_and_nothing_else(world: World) -> None:
+    root = world.root()["access_token"]
+    child, sibling = world.spawn(root).json(), world.spawn(root).json()
+    token = child["tokens"]["crm"]["access_token"]
+    world.post(f"/v1/delegations/{child['id']}/end", root, {})
+    told = world.get(f"/v1/delegations/{child['id']}", token).json()
+    assert (told["state"], told["reason"]) == ("ended", "completed")
+    assert world.get(f"/v1/delegations/{sibling['id']}", token).status_code in (401, 404)
+    assert world.post(f"/v1/delegations/{child['id']}/tokens", token, {}).status_code == 401
+
+
 def test_closing_the_run_ends_what_is_below(world: World) -> None:
     run = world.root()
     child = world.spawn(run["access_token"]).json()

@@ -1,12 +1,15 @@
 """The registry that the HTTP tests run against, and clients for its actors."""
 
+import json
 from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import httpx2
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
 
+from carnet.token.signer import P256Signer
 from carnet_broker.composition import Broker, compose
 from carnet_broker.config.load import load_registries
 from carnet_broker.config.passphrase import hash_passphrase
@@ -14,7 +17,17 @@ from carnet_broker.http.limits import Limits
 from carnet_broker.keys import KeyRing
 from carnet_broker.store.sqlite import SqliteStore
 
-__all__ = ["PASSPHRASE", "REQUEST_SECONDS", "SECRETS", "TASK", "World", "limits", "make_broker", "write_config"]
+__all__ = [
+    "PASSPHRASE",
+    "REQUEST_SECONDS",
+    "SECRETS",
+    "SIGNER",
+    "TASK",
+    "World",
+    "limits",
+    "make_broker",
+    "write_config",
+]
 
 REQUEST_SECONDS = 1.5
 PASSPHRASE = "canary-passphrase-of-the-operator"
@@ -22,6 +35,7 @@ SECRETS = {
     name: f"canary-secret-{name}-0123456789abcdef0123456789abcdef"
     for name in ("support-app", "crm-server", "pay-server", "other-app", "other-server")
 }
+SIGNER = P256Signer(generate_private_key(SECP256R1()))  # of the client key-app
 TASK = {"touches_pii": False, "touches_secrets": False, "reversible": True, "resource_count": 0}
 
 _POLICY = """\
@@ -80,8 +94,10 @@ def write_config(folder: Path) -> Path:
         "main": ("", {"support-app": "agent: support", "crm-server": "host: crm", "pay-server": "host: pay"}),
         "other": ("o-", {"other-app": "agent: support", "other-server": "host: o-crm"}),
     }
+    (folder / "key-app.jwks.json").write_text(json.dumps({"keys": [SIGNER.public_jwk()]}))
     for tenant, (prefix, clients) in tenants.items():
         lines = "".join(_client(name, kind) for name, kind in clients.items())
+        lines += "  key-app: {agent: support, keys: key-app.jwks.json}\n" if tenant == "main" else ""
         values = {"tenant": tenant, "p": prefix, "clients": lines, "passphrase": passphrase}
         (folder / f"{tenant}.policy.yaml").write_text(_POLICY % {"id": tenant})
         (folder / f"{tenant}.carnet.yaml").write_text(_REGISTRY % values)

@@ -61,7 +61,7 @@ def create_app(
 
 
 def _doors(service: Service, clock: Callable[[], float]) -> Doors:
-    attempts = Pace(clock, burst=10, rate=0.5)
+    attempts = Pace(clock, burst=60, rate=1)
     return [
         *Guards(service).doors(),
         *FeedDoors(service, Followers(service, clock)).doors(),

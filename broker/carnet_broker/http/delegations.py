@@ -38,7 +38,7 @@ class Delegations:
                 path=one,
                 handler=self.show,
                 summary="One delegation; with `wait` answers when its state changes",
-                accept=_TREE | {Bearer.SESSION},
+                accept=_TREE | {Bearer.SESSION, Bearer.ENDED},
                 query=WaitQuery,
             ),
             Door(
