@@ -32,7 +32,7 @@ def _answer(player: Player, step: Step, verdict: str) -> Answer:
     if ("by" in step) == ("by_token" in step):
         raise CaseFailed("an answer is given by an operator or with a token")
     if "by" in step:
-        bearer = player.world.session(str(step["by"]))
+        bearer = player.world.session(player.world.person(str(step["by"])))
     else:
         bearer = player.bearer(player.named(step, "by_token", Run, Child)) or ""
     body = {"verdict": verdict} | ({"passphrase": PASSPHRASE} if verdict == "approve" else {})

@@ -19,6 +19,7 @@ KINDS: dict[str, Play] = {
     "trace": traces.play,
     "scenario": scenarios.play,
 }
+RETURNS = {"returned_text", "returned_expect", "handoff_return_schema"}
 LATER = frozenset({"policy_lint", "handoff", "framing", "manifest"})
 
 
@@ -28,7 +29,7 @@ def play(files: Collection, only: str | None = None) -> Iterator[Result]:
         if only is not None and only not in case.id:
             continue
         yield _play(case, files)
-        if case.kind == "scenario" and any("returned_text" in task for task in case.input.get("tasks", [])):
+        if case.kind == "scenario" and any(RETURNS & set(task) for task in case.input.get("tasks", [])):
             yield Result(f"{case.id}/returned_text", "framing", Ending.NOT_RUN, Why.RETURNS.value)
 
 

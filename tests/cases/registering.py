@@ -16,6 +16,7 @@ __all__ = [
     "Setup",
     "catalog_of",
     "secret_of",
+    "stand_in",
 ]
 
 TENANT = "acme"
@@ -38,6 +39,11 @@ FACTS: Mapping[str, Mapping[str, Any]] = {
 def secret_of(client: str) -> str:
     """The secret of a client of the world; the registry wants each to have its own."""
     return sha256(f"case runner {client}".encode()).hexdigest()
+
+
+def stand_in(operator: str, number: int) -> str:
+    """The operator's own name, or that of a stand-in."""
+    return f"{operator}-{number}" if number else operator
 
 
 def catalog_of(tools: Iterable[str]) -> dict[str, Any]:
@@ -63,11 +69,13 @@ class Agent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """policy: the whole policy file as a mapping. operators: name -> role. run_ttl: seconds."""
+    """policy: the whole policy file as a mapping. operators: name -> role. stand_ins: how many more of each operator
+    there are, since one person may not type passphrases as fast as a runner does. run_ttl: seconds."""
 
     agents: Mapping[str, Agent]
     policy: Mapping[str, Any]
     operators: Mapping[str, str] = field(default_factory=lambda: {"runner": "admin"})
+    stand_ins: int = 0
     run_ttl: int = 3600
     tenant: str = TENANT
 
@@ -91,6 +99,10 @@ class Setup:
             "hosts": {HOST: {"audience": AUDIENCE, "tools": sorted(self.tools)}},
             "agents": {name: agent.document() for name, agent in self.agents.items()},
             "clients": clients,
-            "operators": {name: {"role": role, "passphrase": passphrase} for name, role in self.operators.items()},
+            "operators": {
+                stand_in(name, number): {"role": role, "passphrase": passphrase}
+                for name, role in self.operators.items()
+                for number in range(self.stand_ins + 1)
+            },
             "limits": {"run_ttl": self.run_ttl},
         }

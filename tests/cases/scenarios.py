@@ -16,7 +16,7 @@ __all__ = ["play"]
 
 SCENARIO = frozenset({"id", "title", "notes", "parent", "policy", "tasks"})
 PARENT = frozenset({"agent", "tenant", "tools"})
-TASK = frozenset({"task", "derive", "expected", "calls", "returned_text", "returned_expect"})
+TASK = frozenset({"task", "derive", "expected", "calls", "returned_text", "returned_expect", "handoff_return_schema"})
 DERIVE = frozenset({"touches_pii", "touches_secrets", "reversible", "resource_count", "tools"})
 EXPECTED = frozenset({"level", "ttl", "approval_required"})
 CALL = frozenset({"tool", "args", "args_json", "decision", "why", "approver"})

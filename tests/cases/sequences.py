@@ -1,6 +1,7 @@
 """Kind `api`: steps over HTTP against one broker, then a look at the end state."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from tests.cases.endstate import EXPECTED, check_end
@@ -8,7 +9,7 @@ from tests.cases.reading import Collection, closed
 from tests.cases.registering import Agent, Setup, catalog_of
 from tests.cases.steps import VERBS, Player
 from tests.cases.verdict import CaseFailed, NotRun, Why, expect
-from tests.cases.world import World
+from tests.cases.world import TYPED_AT_ONCE, World
 
 __all__ = ["play"]
 
@@ -29,7 +30,7 @@ def play(given: Mapping[str, Any], expected: Mapping[str, Any], files: Collectio
         if step["do"] == "raw_exchange":
             raise NotRun(Why.EXCHANGE)
     times = expected.get("repeat", 1)
-    with World(world_of(steps, setup)) as world:
+    with World(replace(world_of(steps, setup), stand_ins=times * len(steps) // TYPED_AT_ONCE)) as world:
         for _ in range(times):
             player = Player(world, expected.get("max_seconds_after_revoke", 1))
             player.play(given["steps"])

@@ -14,13 +14,14 @@ from carnet.clock import ManualClock
 from tests.cases.answering import Answer
 from tests.cases.brokering import STORED_PASSPHRASE, CaseBroker
 from tests.cases.handles import Child, Run
-from tests.cases.registering import GUARD_CLIENT, HOST, PASSPHRASE, Setup, secret_of
+from tests.cases.registering import GUARD_CLIENT, HOST, PASSPHRASE, Setup, secret_of, stand_in
 from tests.cases.toolhost import ToolHost
 from tests.cases.verdict import CaseFailed
 
-__all__ = ["World"]
+__all__ = ["TYPED_AT_ONCE", "World", "payload"]
 
 PAGE = 200
+TYPED_AT_ONCE = 8  # passphrases that one person may type in a short time
 RENEW_BEFORE = 60  # seconds of life left at which the runner renews a root token
 
 
@@ -32,6 +33,7 @@ class World:
         self.broker = CaseBroker(Path(self._folder.name), setup, self.clock)
         self.http = httpx2.Client(base_url=self.broker.url, timeout=10)
         self._sessions: dict[str, str] = {}
+        self._typed: dict[str, int] = {}
         self._policy: dict[str, Any] = dict(setup.policy)
         self._tools: ToolHost | None = None
 
@@ -112,7 +114,7 @@ class World:
         """A person approves, and the parent fetches the tokens that exist from then on."""
         body = {"verdict": "approve", "passphrase": PASSPHRASE}
         path = f"/v1/approvals/{child.approval}/answer"
-        self._must(self.request("POST", path, bearer=self.session("runner"), json=body))
+        self._must(self.request("POST", path, bearer=self.session(self.person("runner")), json=body))
         path = f"/v1/delegations/{child.id}/tokens"
         found = self._must(self.request("POST", path, bearer=parent, json={}))
         child.bearer = found["tokens"][HOST]["access_token"]
@@ -149,6 +151,11 @@ class World:
     def revoke(self, mark: str) -> None:
         body = {"mark": mark, "reason": "revoked"}
         self._must(self.request("POST", "/v1/revocations", bearer=self.session("runner"), json=body))
+
+    def person(self, operator: str) -> str:
+        """Who types the operator's next passphrase: the operator, or a stand-in after several."""
+        used = self._typed[operator] = self._typed.get(operator, 0) + 1
+        return stand_in(operator, min((used - 1) // TYPED_AT_ONCE, self.setup.stand_ins))
 
     def session(self, operator: str) -> str:
         if operator not in self._sessions:
