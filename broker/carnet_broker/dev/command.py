@@ -8,6 +8,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -94,14 +95,20 @@ def _log_in(hand: Hand, url: str) -> Session:
 
 
 def _greet(hand: Hand, url: str) -> None:
-    say(f"\n  carnet {__version__}  development mode: loopback only, keys lost on exit. Not for production.\n", "bold")
+    blank = partial(say, "")
+    blank()
+    say(f"  carnet {__version__}  development mode: loopback only, keys lost on exit. Not for production.", "bold")
+    blank()
     for name, value in _addresses(hand, url).items():
         say(f"  {name:<10} {value}")
-    say("\n  Next, in a second terminal:", "bold")
+    blank()
+    say("  Next, in a second terminal:", "bold")
     say(f"    . {config_dir(os.environ)}/dev.env    be the parent agent (CARNET_URL, CARNET_CLIENT_ID, …)")
     say("    carnet demo                     watch the whole story")
     say("    carnet list delegations         you are logged in as dev; approving asks for the passphrase")
-    say("\n  Ctrl-C ends it.\n", "dim")
+    blank()
+    say("  Ctrl-C ends it.", "dim")
+    blank()
     sys.stdout.flush()
 
 

@@ -53,11 +53,24 @@ def list_(
 def _approvals(rows: list[dict[str, Any]], _answer: dict[str, Any]) -> None:
     rows = sorted(rows, key=lambda row: row.get("seconds_left") or 0)
     cells = [
-        [row["id"], row["state"], row.get("kind"), row.get("tool") or row.get("target"),
-         row.get("args") or row.get("task"), duration(row.get("seconds_left") or 0)]
+        [
+            row["id"],
+            row["state"],
+            row.get("tool") or row.get("target"),
+            _asked(row),
+            duration(row.get("seconds_left") or 0),
+        ]
         for row in rows
-    ]  # fmt: skip
-    table("Approvals", ["id", "state", "kind", "asked", "with", "time left"], cells)
+    ]
+    table("Approvals", ["id", "state", "asked", "for", "time left"], cells)
+
+
+def _asked(row: dict[str, Any]) -> Any:
+    """A call's arguments, or what a delegation would be able to do."""
+    if row.get("kind") == "call":
+        return row.get("args")
+    envelope = row.get("envelope") or {}
+    return f"level {envelope.get('level')}: {' '.join(envelope.get('tools', ()))}"
 
 
 def _delegations(rows: list[dict[str, Any]], _answer: dict[str, Any]) -> None:

@@ -11,8 +11,10 @@ from rich.text import Text
 
 from carnet.cli.visible import compact, visible
 
-__all__ = ["duration", "fields", "print_json", "say", "table"]
+__all__ = ["console", "duration", "fields", "print_json", "say", "table"]
 
+_WHOLE = ("id", "seq", "time", "kid", "state", "time left")  # columns that are copied or compared, so never broken
+_WIDE = 4000  # characters of a line that is not for a screen
 _TONES = {
     "allow": "green", "active": "green", "approved": "green", "approve": "green", "done": "green",
     "deny": "red", "denied": "red", "ended": "red", "refused": "red", "failed": "red", "lost": "red",
@@ -21,7 +23,9 @@ _TONES = {
 
 
 def console() -> Console:
-    return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+    """Folds to the terminal's width; what is piped is never folded, so that every id stays whole on its line."""
+    piped = not sys.stdout.isatty()
+    return Console(highlight=False, soft_wrap=piped, width=_WIDE if piped else None)
 
 
 def say(text: str, tone: str = "") -> None:
@@ -39,7 +43,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> 
         return
     drawn = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
     for name in columns:
-        drawn.add_column(name, overflow="fold")
+        drawn.add_column(name, overflow="fold", no_wrap=name in _WHOLE)
     for row in rows:
         drawn.add_row(*(_cell(value) for value in row))
     console().print(drawn)

@@ -33,7 +33,7 @@ def demo(as_json: Annotated[bool, typer.Option("--json", help="One JSON object p
     try:
         with raise_stage(folder) as stage:
             if not as_json:
-                say(f"broker {stage.url}, tool servers {', '.join(stage.hosts.values())}\n", "dim")
+                say(f"broker {stage.url}, tool servers {', '.join(stage.hosts.values())}", "dim")
             play(stage, report)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
