@@ -214,6 +214,7 @@ CASES: dict[str, tuple[object, set[Reason]]] = {
     "nbf in 10 minutes": (claim(nbf=NOW + 600), {R.TOKEN_NOT_YET}),
     "ten years": (claim(exp=NOW + 10 * 365 * 86400), {R.TOKEN_LIFETIME}),
     "a day": (claim(exp=NOW + 86400), {R.TOKEN_LIFETIME}),
+    "a late nbf that hides a long life": (claim(exp=NOW + 905, nbf=NOW + 5), {R.TOKEN_LIFETIME}),
     "one second more than level 0": (claim(exp=NOW + 901), {R.TOKEN_LIFETIME}),
     "level 1 for 900 s": (delegation(level=1), {R.TOKEN_LIFETIME}),
     "level 2 for 900 s": (delegation(level=2), {R.TOKEN_LIFETIME}),
@@ -276,6 +277,13 @@ CASES: dict[str, tuple[object, set[Reason]]] = {
     "chain reversed": (delegation(chain=[list(link) for link in child().delegation.chain[::-1]]), {R.TOKEN_CHAIN}),
     "chain without clients": (delegation(chain=[["dlg_a", "a"], ["dlg_b", "b"]]), {R.TOKEN_CHAIN}),
     "chain of numbers": (delegation(chain=[[1, 2, 3], [4, 5, 6]]), {R.TOKEN_CHAIN}),
+    "a run that is its own child": (
+        forged(
+            with_delegation(child(), chain=[[child().delegation.id, "support", "c"], list(child().delegation.chain[1])])
+            | {"txn": child().delegation.id}
+        ),
+        {R.TOKEN_CHAIN},
+    ),
     "txn of another run": (claim(txn="dlg_other"), {R.TOKEN_CHAIN}),
     "agent of another delegation": (delegation(agent="writer"), {R.TOKEN_CHAIN}),
     "level 3": (delegation(level=3), {R.TOKEN_CLAIM}),
