@@ -92,6 +92,14 @@ def test_an_error_names_where() -> None:
         ({"a": {"properties": {"x": {"max": 1}, "y": {}}}}, {"a": {"properties": {"x": {"max": 2}}}}, True),
         ({"a": {"properties": {"y": {}}}}, {"a": {"properties": {"x": {"max": 2}}}}, False),
         ({"a": {"max_length": 3}}, {"a": {"enum": ["abc"]}}, False),
+        ({"a": {"max": 4}}, {"a": {"min": 1, "max": 5}}, False),
+        ({"a": {"min": 2}}, {"a": {"min": 1, "max": 5}}, False),
+        ({"a": {"min": 2, "max": 4}}, {"a": {"min": 1, "max": 5}}, True),
+        ({"a": {"type": "string"}}, {"a": {"url_host": "a.example"}}, False),
+        ({"a": {"url_host": "c.example"}}, {"a": {"url_host": "a.example"}}, False),
+        ({"a": {"url_host": "c.example"}}, {"a": {"type": "string"}}, True),
+        ({"a": {"type": "string"}}, {"a": {"path_within": "/"}}, False),
+        ({"a": {"type": "array"}}, {"a": {"items": {}}}, False),
     ],
 )
 def test_narrower(child: Raw, parent: Raw, wanted: bool) -> None:

@@ -202,3 +202,17 @@ def test_objects_are_closed_for_an_allow_and_open_for_a_deny() -> None:
     assert effect(allow, {"x": {"b": 1}}) is Effect.DENY
     deny = rules_for("{decision: deny, args: {x: {properties: {force: {const: true}}}}}")
     assert ask(deny, {"x": {"force": True, "more": 1}}).reason == "policy_deny"
+
+
+def test_members_of_an_enum_compare_whole_and_by_type() -> None:
+    policy = rules_for("{decision: allow, args: {x: {enum: [{a: 1, b: [2.0]}]}}}")
+    assert effect(policy, {"x": {"b": [2.0], "a": 1}}) is Effect.ALLOW
+    others = [{"a": 1}, {"a": 1, "b": [2]}, {"a": True, "b": [2.0]}, {"a": 1, "b": [2.0], "c": 1}, {"a": 1, "c": [2.0]}]
+    for other in others:
+        assert effect(policy, {"x": other}) is Effect.DENY
+
+
+def test_a_place_has_a_longest_form() -> None:
+    policy = rules_for("{decision: allow, args: {x: {path_within: /srv}}}")
+    assert effect(policy, {"x": "/srv/" + "a" * 4091}) is Effect.ALLOW
+    assert effect(policy, {"x": "/srv/" + "a" * 4092}) is Effect.DENY

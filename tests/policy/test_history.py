@@ -180,6 +180,16 @@ def test_ids_of_rules_stay_when_others_change_and_when_words_change() -> None:
     assert not ids.keys() & bounded(ONE.replace("max: 1", "max: 2")).history_ids.keys()
 
 
+def test_a_rule_over_an_argument_of_every_irreversible_tool_is_new_when_other_tools_become_irreversible() -> None:
+    rules = (ONE, SUM, "{match: irreversible, distinct: to, max: 5, decision: deny}")
+    before = list(bounded(*rules).history_ids)
+    after = list(
+        bounded(*rules, head=TOOLS.replace("read: {effect: read}", "read: {effect: irreversible}")).history_ids
+    )
+    assert before[:2] == after[:2]
+    assert before[2] != after[2]
+
+
 def test_the_arguments_that_history_needs_are_named() -> None:
     policy = bounded(SUM, "{match: irreversible, distinct: to, max: 5, decision: deny}")
     assert policy.history_args("pay") == {"amount", "to"}
