@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from carnet.arguments import canonical
 from carnet.audit import Kind as Event
 from carnet.audit import Record
 from carnet.reasons import Reason, Refusal
@@ -122,7 +123,9 @@ def _record(guard: Principal | Claims, host: Host, journal: str, number: int, li
 
 
 def _sound(guard: Principal | Claims, line: Mapping[str, Any]) -> bool:
-    """Every text is one, and a child's own token speaks for that child alone."""
+    """Plain JSON, every text a text; and a child's own token speaks for that child alone."""
+    if isinstance(canonical(dict(line)), Refusal):
+        return False
     texts = [line.get(name) for name in _TEXTS]
     if not all(value is None or (isinstance(value, str) and len(value) <= 300) for value in texts):
         return False

@@ -18,6 +18,7 @@ from carnet_broker.service.permitting import permitted
 from carnet_broker.service.principals import Principal
 from carnet_broker.service.views import AuditCheck
 from carnet_broker.store.base import Index, Where
+from carnet_broker.store.codec import Corrupt
 
 __all__ = ["export", "seal", "verify_audit"]
 
@@ -55,22 +56,30 @@ async def verify_audit(ctx: Context, who: Principal) -> AuditCheck | Refusal:
     if isinstance(registry, Refusal):
         return registry
     checkpoints = [row async for row in _checkpoints(ctx, who.tenant)]
-    head, count, problem = GENESIS, 0, None
-    waiting = {row.seq: row for row in checkpoints}
-    async for record in _records(ctx, who.tenant):
-        count += 1
-        head = link(head, record)
-        gap = f"record {count} is missing: {record.seq} stands in its place" if record.seq != count else None
-        checkpoint = waiting.pop(record.seq, None)
-        problem = problem or gap or (None if checkpoint is None else _against(ctx, checkpoint, head))
-    if waiting:
-        problem = problem or f"the tail is cut: a checkpoint covers record {max(waiting)}, the last one is {count}"
+    count, problem = await _chain_problem(ctx, who.tenant, {row.seq: row for row in checkpoints})
     head, sealed, _ = await ctx.store.unsealed(who.tenant, 1)
     if (sealed, head) != ((checkpoints[-1].seq, checkpoints[-1].head) if checkpoints else (0, GENESIS)):
         problem = problem or f"the checkpoint of the last sealed record, {sealed}, is missing"
     return AuditCheck(
         ok=problem is None, records=count, sealed=sealed, unsealed=max(0, count - sealed), problem=problem
     )
+
+
+async def _chain_problem(ctx: Context, tenant: str, waiting: dict[int, Checkpoint]) -> tuple[int, str | None]:
+    """How many records there are, and the first thing that is wrong with them."""
+    head, count, problem = GENESIS, 0, None
+    try:
+        async for record in _records(ctx, tenant):
+            count += 1
+            head = link(head, record)
+            gap = f"record {count} is missing: {record.seq} stands in its place" if record.seq != count else None
+            checkpoint = waiting.pop(record.seq, None)
+            problem = problem or gap or (None if checkpoint is None else _against(ctx, checkpoint, head))
+    except Corrupt as fault:
+        return count, problem or f"a record after {count} cannot be read: {fault}"
+    if waiting:
+        problem = problem or f"the tail is cut: a checkpoint covers record {max(waiting)}, the last one is {count}"
+    return count, problem
 
 
 def _mac(ctx: Context, body: Mapping[str, Any]) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from carnet.arguments import canonical
 from carnet.audit import Kind as Event
 from carnet.audit import Record
 from carnet.reasons import Reason, Refusal
@@ -107,6 +108,8 @@ async def _checked(
     problem = target.handoff.check(request.payload) if target.handoff is not None else None
     if problem is not None:
         return Refusal(Reason.PAYLOAD_INVALID, f"The payload for {target.name} is not valid: {problem}.")
+    if isinstance(canonical(dict(request.ceilings)), Refusal):
+        return Refusal(Reason.CEILING_INVALID, "The ceilings are no plain JSON values.")
     hashed = None if request.payload is None else _hashed(request.payload)
     if isinstance(hashed, Refusal):
         return hashed
@@ -114,10 +117,10 @@ async def _checked(
 
 
 def _hashed(payload: Any) -> str | Refusal:
-    try:
-        return payload_digest(payload)
-    except (ValueError, TypeError, RecursionError):
-        return Refusal(Reason.PAYLOAD_INVALID, "The payload is no plain JSON value.")
+    plain = canonical({"payload": payload})
+    if isinstance(plain, Refusal):
+        return Refusal(Reason.PAYLOAD_INVALID, f"The payload is no plain JSON value: {plain}")
+    return payload_digest(payload)
 
 
 async def _plan(ctx: Context, asked: _Asked, now: int) -> Plan[str] | Refusal:

@@ -1,5 +1,7 @@
 """A question that nobody answered in time: its end, its call's and its delegation's, in one commit."""
 
+from dataclasses import replace
+
 from carnet.audit import Kind as Event
 from carnet.reasons import Reason, Refusal
 from carnet_broker.core.lifecycle import ApprovalEvent, CallEvent, advance
@@ -28,12 +30,16 @@ async def time_out(ctx: Context, registry: Registry, tenant: str, approval_id: s
         approval = await ctx.store.get(Approval, tenant, approval_id)
         if approval is None:
             return Refusal(Reason.NOT_FOUND)
-        moved = advance(approval, ApprovalEvent.TIME_OUT, now, ends=approval.deadline)
+        if now < approval.deadline:
+            return Refusal(Reason.APPROVAL_PENDING, "Its deadline has not come yet.")
+        # it ended at its deadline, however much later that is written
+        over = approval.deadline
+        moved = advance(approval, ApprovalEvent.TIME_OUT, over, ends=over)
         if isinstance(moved, Refusal):
             return moved
-        moves = await moves_of(ctx, approval, moved, CallEvent.REFUSE, approval.deadline, now)
-        revoke = () if spares(registry, approval) else (ending(approval, Reason.APPROVAL_TIMED_OUT, BROKER, now),)
-        line = by_approval(approval, Event.TIMED_OUT, BROKER, at=now)
+        moves = await moves_of(ctx, approval, moved, CallEvent.REFUSE, over, over)
+        revoke = () if spares(registry, approval) else (ending(approval, Reason.APPROVAL_TIMED_OUT, BROKER, over),)
+        line = replace(by_approval(approval, Event.TIMED_OUT, BROKER, at=now), reason=moved.reason, decision="deny")
         return Plan(Change(tenant=tenant, at=now, records=(line,), moves=moves, revoke=revoke), None)
 
     return not isinstance(await settle(ctx.store, plan), Refusal)
