@@ -26,6 +26,7 @@ from carnet_broker.http.oauth import OAuth
 from carnet_broker.http.openapi import describe_doors
 from carnet_broker.http.operators import Operators
 from carnet_broker.http.pace import Pace
+from carnet_broker.http.refusal_log import RefusalLog
 from carnet_broker.http.render import dumps
 from carnet_broker.service.facade import Service
 
@@ -50,9 +51,10 @@ def create_app(
     app.state.stopping = asyncio.Event()
     ticks = clock or SystemClock().mono
     doors = _doors(service, ticks)
-    tokens = OAuth(service, Pace(ticks, burst=200, rate=50))
+    log = RefusalLog(ticks)
+    tokens = OAuth(service, Pace(ticks, burst=limits.tokens_burst, rate=limits.tokens_rate), log)
     app.router.routes.extend(tokens.routes())
-    app.router.routes.extend(_routes(service, doors))
+    app.router.routes.extend(_routes(service, doors, log))
     app.router.routes.extend(Discovery(service, issuer, fallen).routes())
     app.router.routes.append(_openapi(describe_doors(doors, issuer)))
     app.add_exception_handler(HTTPException, _missed)
@@ -70,10 +72,10 @@ def _doors(service: Service, clock: Callable[[], float]) -> Doors:
     ]
 
 
-def _routes(service: Service, doors: Doors) -> list[Route]:
+def _routes(service: Service, doors: Doors, log: RefusalLog) -> list[Route]:
     order = {door.path: index for index, door in reversed(list(enumerate(doors)))}
     ordered = sorted(doors, key=lambda door: order[door.path])
-    return [route(service, list(group)) for _, group in groupby(ordered, key=lambda door: door.path)]
+    return [route(service, list(group), log) for _, group in groupby(ordered, key=lambda door: door.path)]
 
 
 def _openapi(document: dict[str, Any]) -> Route:

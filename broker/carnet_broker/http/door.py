@@ -18,6 +18,7 @@ from carnet.reasons import Reason, Refusal
 from carnet_broker.http.errors import problem
 from carnet_broker.http.intake import bearer, json_object, query
 from carnet_broker.http.limits import DEFAULT
+from carnet_broker.http.refusal_log import RefusalLog
 from carnet_broker.service.facade import Service
 from carnet_broker.service.principals import Bearer
 
@@ -102,19 +103,21 @@ class Door(Generic[C, B, Q]):
 Doors = list[Door[Any, Any, Any]]
 
 
-def route(service: Service, doors: Doors) -> Route:
-    """One route for all methods of a path."""
+def route(service: Service, doors: Doors, log: RefusalLog) -> Route:
+    """One route for all methods of a path. log: is told of callers who proved nothing."""
     by_method = {door.method: door for door in doors}
 
     async def serve(request: Request) -> Response:
         door = by_method["GET" if request.method == "HEAD" else request.method]
-        answer = await _through(service, door, request)
+        answer = await _through(service, door, request, log)
         return problem(answer, request.state.trace) if isinstance(answer, Refusal) else answer
 
     return Route(doors[0].path, serve, methods=list(by_method))
 
 
-async def _through(service: Service, door: Door[Any, Any, Any], request: Request) -> Response | Refusal:
+async def _through(
+    service: Service, door: Door[Any, Any, Any], request: Request, log: RefusalLog
+) -> Response | Refusal:
     token, caller = "", None
     if door.accept:
         sent = bearer(request)
@@ -122,6 +125,7 @@ async def _through(service: Service, door: Door[Any, Any, Any], request: Request
             return sent
         token, caller = sent, await service.caller(sent, door.accept)
         if isinstance(caller, Refusal):
+            log.note(door.path, caller.reason, request.state.trace)
             return caller
     asked = _query(door, request)
     if isinstance(asked, Refusal):

@@ -20,6 +20,8 @@ class Limits:
     idle_seconds: float = 75.0  # between requests; longer than the keep-alive of usual clients and proxies
     linger_seconds: float = 0.5  # how long a refused sender may go on sending, so that it can read the answer
     handling_seconds: float = 60.0  # longer than the longest wait
+    tokens_burst: int = 2000  # token requests of one client at once
+    tokens_rate: float = 1000.0  # and a second in the long run: a client in a loop, not a fleet at work
     write_seconds: float = 5.0  # one event to a follower that does not read
 
 

@@ -13,6 +13,7 @@ from carnet_broker.http.errors import NO_STORE, oauth_error
 from carnet_broker.http.intake import form
 from carnet_broker.http.limits import DEFAULT
 from carnet_broker.http.pace import Pace
+from carnet_broker.http.refusal_log import RefusalLog
 from carnet_broker.service.facade import Service
 from carnet_broker.service.principals import Principal
 
@@ -24,11 +25,12 @@ _GUARD_SCOPE = "guard"
 
 
 class OAuth:
-    """pace: how often one client may ask for tokens."""
+    """pace: how often one client may ask for tokens. log: is told of clients that proved nothing."""
 
-    def __init__(self, service: Service, pace: Pace) -> None:
+    def __init__(self, service: Service, pace: Pace, log: RefusalLog) -> None:
         self._service = service
         self._pace = pace
+        self._log = log
 
     def routes(self) -> list[Route]:
         return [
@@ -51,7 +53,10 @@ class OAuth:
         if isinstance(fields, Refusal):
             return fields
         who = await authenticate(self._service, request, fields)
-        return who if isinstance(who, Refusal) else await handler(who, fields, request.state.trace)
+        if isinstance(who, Refusal):
+            self._log.note(request.scope["route"].path, who.reason, request.state.trace)
+            return who
+        return await handler(who, fields, request.state.trace)
 
     async def token(self, who: Principal, fields: Fields, trace: str) -> Response | Refusal:
         if "grant_type" not in fields:
