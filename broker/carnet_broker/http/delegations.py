@@ -11,7 +11,7 @@ from carnet_broker.service.facade import Service
 from carnet_broker.service.principals import Bearer, Principal
 from carnet_broker.service.requests import SpawnRequest
 
-__all__ = ["Delegations"]
+__all__ = ["Delegations", "idempotency_key"]
 
 # A child's token is let in everywhere: that it may not mint is a refusal with its own reason, not a failed login.
 _TREE = frozenset({Bearer.ROOT, Bearer.CHILD})

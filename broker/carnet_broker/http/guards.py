@@ -16,7 +16,7 @@ from carnet_broker.service.facade import Service
 from carnet_broker.service.principals import Bearer, Principal
 from carnet_broker.service.requests import CallRequest, RecordBatch
 
-__all__ = ["GUARDS", "Guard", "Guards"]
+__all__ = ["GUARDS", "Guard", "Guards", "told"]
 
 # A guard has its own token; one inside the child's process may speak with the child's.
 GUARDS = frozenset({Bearer.GUARD, Bearer.CHILD})
