@@ -1,4 +1,4 @@
-"""Look at a delegation or a call, and wait until its state changes. Looking writes nothing."""
+"""Look at a delegation or a call, and wait while a person has not answered. Looking writes nothing."""
 
 from carnet.reasons import Reason, Refusal
 from carnet.token.claims import Claims
@@ -20,17 +20,18 @@ _SLICE = 0.5  # seconds between looks at what no commit announces: deadlines, en
 
 
 async def show(ctx: Context, caller: Claims | Principal, delegation: str, wait: float) -> DelegationView | Refusal:
-    """For the run's root token, a token of this very delegation, or a viewer. wait: at most so many seconds."""
+    """For the run's root token, a token of this very delegation, or a viewer. wait: seconds for which a pending one is
+    waited for; any other is answered at once, because what the caller waits for may have happened before it asked."""
     registry = ctx.registry(caller.tenant)
     if isinstance(registry, Refusal):
         return registry
     found = await look_up(ctx, caller.tenant, delegation)
     if found is None or not _may_see(ctx, caller, found.row):
         return Refusal(Reason.NOT_FOUND, "There is no delegation of this id for this caller.")
-    first, left = found.status.state, wait
-    while left > 0 and found.status.state is first is not State.ENDED:
+    left = wait
+    while left > 0 and found.status.state is State.PENDING and found.approval is not None:
         step = min(left, _SLICE)
-        await _touched(ctx, found.row, found.approval, first, step)
+        await ctx.store.watch(found.row.tenant, found.approval.id, found.approval.version, step)
         found, left = await known(ctx, found.row), left - step
     return await delegation_view(ctx, registry, found)
 
@@ -41,21 +42,13 @@ def _may_see(ctx: Context, caller: Claims | Principal, row: Delegation) -> bool:
     return caller.delegation.id == row.id or (caller.is_root and caller.txn == row.run)
 
 
-async def _touched(ctx: Context, row: Delegation, approval: Approval | None, state: State, step: float) -> None:
-    if state is State.PENDING and approval is not None:
-        await ctx.store.watch(row.tenant, approval.id, approval.version, step)
-    else:
-        await ctx.store.watch(row.tenant, row.id, row.version, step)
-
-
 async def call_state(ctx: Context, guard: Principal | Claims, call: str, wait: float) -> CallStatus | Refusal:
-    """State and liveness of a call that this guard opened."""
+    """State and liveness of a call that this guard opened. wait: seconds for which its open question is waited for."""
     row = await owner_of(ctx, guard, call)
     if isinstance(row, Refusal):
         return row
-    first, left = await _status(ctx, row), wait
-    status = first
-    while left > 0 and _same(first, status) and status.live and status.state in ("waiting", "running"):
+    status, left = await _status(ctx, row), wait
+    while left > 0 and _asks(status):
         step = min(left, _SLICE)
         await ctx.store.watch(row.tenant, row.id, row.version, step)
         left -= step
@@ -64,9 +57,10 @@ async def call_state(ctx: Context, guard: Principal | Claims, call: str, wait: f
     return status
 
 
-def _same(one: CallStatus, other: CallStatus) -> bool:
-    states = [None if status.approval is None else status.approval.state for status in (one, other)]
-    return one.state == other.state and states[0] == states[1]
+def _asks(status: CallStatus) -> bool:
+    """Whether a person may still answer it."""
+    pending = status.approval is not None and status.approval.state == "pending"
+    return status.live and status.state == "waiting" and pending
 
 
 async def _status(ctx: Context, row: Call) -> CallStatus:
