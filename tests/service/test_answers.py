@@ -1,5 +1,6 @@
 """Who may answer, how, and until when."""
 
+import anyio
 import pytest
 
 from carnet.reasons import Reason, Refusal
@@ -150,8 +151,6 @@ async def test_an_approval_of_another_tenant_is_not_found(world: World) -> None:
 
 
 async def test_waiting_is_woken_by_the_answer(world: World) -> None:
-    import anyio
-
     root = await world.root()
     view = await world.child(root, ("refund",), task=RISKY)
     assert view.approval is not None

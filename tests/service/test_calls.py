@@ -1,14 +1,16 @@
 """One tool call: covered, bounded, decided, reserved, recorded; and how it ends."""
 
+from dataclasses import replace
+
 import pytest
 
 from carnet.audit import argument_digests
 from carnet.reasons import Reason, Refusal
 from carnet_broker.core.rows import Call
 from carnet_broker.service.principals import Principal
-from carnet_broker.service.requests import Verdict
-from carnet_broker.service.views import ApprovalView, CallStatus
-from tests.service.world import ADA, GUARD, PAY_GUARD, QUIET, RISKY, TRACE, World, good
+from carnet_broker.service.requests import CallRequest, Verdict
+from carnet_broker.service.views import ApprovalView, CallStatus, Issued
+from tests.service.world import ADA, GUARD, PARENT, PAY_GUARD, QUIET, RISKY, TRACE, World, good, registry
 
 pytestmark = pytest.mark.anyio
 REFUND = {"amount": 5, "customer_id": "cust_1"}
@@ -83,14 +85,9 @@ async def test_a_guard_speaks_for_its_own_host_alone(
 
 
 async def test_a_root_token_calls_nothing_and_a_call_needs_a_key(world: World) -> None:
-    from carnet_broker.service.views import Issued
-    from tests.service.world import PARENT
-
     issued = good(await world.service.open_run(PARENT, None, TRACE), Issued)
     assert good(await world.call(issued.access_token, "search", {}), Refusal).reason is Reason.ROOT_TOKEN
     _, token = await searching(world)
-    from carnet_broker.service.requests import CallRequest
-
     request = CallRequest(token=token, tool="search", args={"query": "a"})
     assert good(await world.service.call(GUARD, request, None, TRACE), Refusal).reason is Reason.REQUEST_INVALID
 
@@ -137,16 +134,9 @@ async def test_an_irreversible_allow_asks_a_person_unless_the_approved_envelope_
 
 
 async def test_the_ceilings_of_an_ancestor_are_debited_by_all_below_it(world: World) -> None:
-    registry = world.context.registries["acme"]
-    agents = dict(registry.agents)
-    agents["support"] = type(agents["support"])(
-        name="support",
-        tools=frozenset({"search"}),
-        grants=frozenset({"note"}),
-        callable_agents=frozenset({"worker"}),
-        ceilings={"search": {"max_calls": 3}},
-    )
-    object.__setattr__(registry, "agents", agents)
+    mine = world.context.registries["acme"]
+    bounded = replace(mine.agents["support"], ceilings={"search": {"max_calls": 3}})
+    world.context.registries = {"acme": replace(mine, agents={**mine.agents, "support": bounded})}
     root = await world.root()
     tokens = [(await world.child(root)).tokens["desk"].access_token for _ in range(2)]
     made = [(await world.called(tokens[number % 2], "search", {"query": "a"})).reason for number in range(4)]
@@ -243,14 +233,10 @@ async def test_a_time_out_is_no_persons_no_and_may_be_asked_again_where_the_poli
 ) -> None:
     token, call, _ = await continuing_refund(continuing)
     continuing.clock.advance(60)
-    status = good(await continuing.service.call_state(await bearer(continuing, token), call, 0), CallStatus)
+    status = good(await continuing.service.call_state(await continuing.claims(token), call, 0), CallStatus)
     assert (status.state, status.reason) == ("refused", "approval_timed_out")
     again = await continuing.called(token, "refund", REFUND)
     assert (again.decision, again.call_id == call) == ("require_approval", False)
-
-
-async def bearer(world: World, token: str):  # type: ignore[no-untyped-def]
-    return await world.claims(token)
 
 
 async def test_a_timed_out_question_ends_the_delegation_at_its_next_call(world: World) -> None:
@@ -265,8 +251,6 @@ async def test_a_timed_out_question_ends_the_delegation_at_its_next_call(world: 
 
 
 async def test_another_policy_supersedes_questions_and_decides_from_then_on(world: World) -> None:
-    from tests.service.world import registry
-
     token, call, approval = await waiting_refund(world)
     world.context.registries = {"acme": registry("approvals: {timeout: 30}\n")}
     unready = good(await world.call(token, "refund", REFUND), Refusal)

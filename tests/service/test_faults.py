@@ -10,12 +10,12 @@ from carnet.clock import ManualClock
 from carnet.reasons import Reason, Refusal
 from carnet_broker.core.registry import Limits
 from carnet_broker.core.rows import Approval, Call, Delegation
-from carnet_broker.service.requests import CallRequest, SpawnRequest
+from carnet_broker.service.requests import CallRequest, SpawnRequest, Verdict
 from carnet_broker.service.views import ApprovalView, CallView
 from carnet_broker.store.base import Change, Committed, Conflict, Index, Store, Unavailable, Where, Why
 from carnet_broker.store.limits import Limits as StoreLimits
 from carnet_broker.store.sqlite import SqliteStore
-from tests.service.world import GUARD, PARENT, PASSPHRASE, QUIET, RISKY, TRACE, World, good, on
+from tests.service.world import ADA, GUARD, PARENT, PASSPHRASE, QUIET, RISKY, TRACE, World, good, on
 
 pytestmark = pytest.mark.anyio
 METHODS = ("commit", "get", "find", "ledger", "revoked", "now", "once", "changes")
@@ -63,21 +63,9 @@ async def acts(world: World) -> list[Callable[[], Awaitable[object]]]:
         lambda: service.spawn(root, SpawnRequest(target="worker", task={**QUIET, "tools": ["search"]}), "k", TRACE),
         lambda: service.mint(root, child.id, None, TRACE),
         lambda: service.call(GUARD, search, "k" * 32, TRACE),
-        lambda: service.answer(_ada(), approval, _approve(), "", PASSPHRASE, TRACE),
-        lambda: service.answer(_ada(), question, _approve(), "", PASSPHRASE, TRACE),
+        lambda: service.answer(ADA, approval, Verdict.APPROVE, "", PASSPHRASE, TRACE),
+        lambda: service.answer(ADA, question, Verdict.APPROVE, "", PASSPHRASE, TRACE),
     ]
-
-
-def _ada() -> Any:
-    from tests.service.world import ADA
-
-    return ADA
-
-
-def _approve() -> Any:
-    from carnet_broker.service.requests import Verdict
-
-    return Verdict.APPROVE
 
 
 async def granted(store: Store) -> tuple[int, ...]:
@@ -109,13 +97,28 @@ async def test_a_store_that_fails_anywhere_denies(tmp_path: Path, clock: ManualC
     await store.close()
 
 
-class WithoutRecords(SqliteStore):
-    """Acts first and records afterwards: the records of each change are committed later, and then the disk is full."""
+class ActThenRecord(SqliteStore):
+    """A store with a mistake: it acts first and records afterwards, and then the disk is full."""
+
+    full: bool = False
 
     async def commit(self, change: Change) -> Committed | Conflict:
-        if change.insert or change.moves:
+        done = await super().commit(change)
+        if self.full and (change.insert or change.moves):
             raise Unavailable("the audit could not be written")
-        return await super().commit(change)
+        return done
+
+
+async def test_a_store_that_records_after_the_act_is_found_out(tmp_path: Path, clock: ManualClock) -> None:
+    store = ActThenRecord.open(tmp_path / "carnet.db", clock=clock.now, limits=StoreLimits(reserve=4096))
+    world = await on(store, clock, limits=Limits())
+    root = await world.root()
+    before = await granted(store)
+    store.full = True
+    with pytest.raises(Unavailable):
+        await world.spawn(root)
+    assert await granted(store) != before, "the suite would not notice an act without its record"
+    await store.close()
 
 
 async def test_where_nothing_can_be_recorded_nothing_is_decided(tmp_path: Path, clock: ManualClock) -> None:

@@ -1,7 +1,8 @@
-"""Many at once: bounds hold exactly, one answer counts, a spawn never escapes a revocation. TEST_ROUNDS sets the rounds."""
+"""Many at once: bounds hold exactly, one answer counts, no spawn escapes a revocation. TEST_ROUNDS sets the rounds."""
 
 import os
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +51,7 @@ async def test_exactly_one_of_64_first_irreversible_calls_is_allowed(bounded: Wo
     for _ in range(ROUNDS):
         root = await bounded.root()
         _, token = await bounded.approved(root, ("wipe",), ceilings=PINS)
-        acts = [lambda n=n: bounded.call(token, "wipe", {"name": f"n{n}"}) for n in range(64)]
-        made = await together(*acts)
+        made = await together(*[partial(bounded.call, token, "wipe", {"name": f"n{n}"}) for n in range(64)])
         allowed = [one for one in made if isinstance(one, CallView) and one.decision == "allow"]
         assert len(allowed) == 1
         refused = [one for one in made if not (isinstance(one, CallView) and one.decision == "allow")]
@@ -64,7 +64,7 @@ async def test_siblings_share_the_bound_of_their_run(bounded: World) -> None:
         (await bounded.approved(root, ("wipe",), ceilings=PINS, task={**RISKY, "resource_count": number}))[1]
         for number in range(4)
     ]
-    made = await together(*[lambda t=t: bounded.called(t, "wipe", {"name": "x"}) for t in tokens * 4])
+    made = await together(*[partial(bounded.called, token, "wipe", {"name": "x"}) for token in tokens * 4])
     assert sum(1 for one in made if one.decision == "allow") == 1
 
 
@@ -72,15 +72,16 @@ async def test_a_delegation_never_makes_more_calls_than_its_ceiling(world: World
     root = await world.root()
     pins = {"wipe": {"args": {"name": {"max_length": 50}}, "max_calls": 5}}
     _, token = await world.approved(root, ("wipe",), ceilings=pins)
-    made = await together(*[lambda n=n: world.called(token, "wipe", {"name": f"n{n}"}) for n in range(24)])
+    made = await together(*[partial(world.called, token, "wipe", {"name": f"n{n}"}) for n in range(24)])
     assert sorted(one.reason for one in made) == ["max_calls"] * 19 + ["policy_allow"] * 5
 
 
 async def test_no_live_child_is_left_when_a_spawn_races_a_revocation(world: World) -> None:
     for _ in range(ROUNDS * 4):
         root = await world.root()
-        spawned = [lambda: world.spawn(root) for _ in range(6)]
-        made = await together(*spawned, lambda: world.service.revoke(ROOT, root.txn, None, "x", False, TRACE), *spawned)
+        spawned = [partial(world.spawn, root) for _ in range(6)]
+        revoked = partial(world.service.revoke, ROOT, root.txn, None, "x", False, TRACE)
+        made = await together(*spawned, revoked, *spawned)
         for view in made:
             if isinstance(view, DelegationView):
                 token = view.tokens["desk"].access_token
@@ -95,8 +96,8 @@ async def spends(world: World) -> int:
     asked = await world.called(token, "refund", args)
     assert asked.approval_id is not None
     await world.approve(asked.approval_id)
-    named = {"approval_id": asked.approval_id}
-    made = await together(*[lambda: world.call(token, "refund", args, **named) for _ in range(16)])
+    named = partial(world.call, token, "refund", args, approval_id=asked.approval_id)
+    made = await together(*[named] * 16)
     return sum(1 for one in made if isinstance(one, CallView) and one.decision == "allow" and not one.repeat)
 
 
@@ -150,7 +151,7 @@ async def test_two_brokers_on_one_store_keep_the_bound_together(tmp_path: Path, 
     other.context.keys, other.keys = one.context.keys, one.keys
     for _ in range(ROUNDS):
         _, token = await one.approved(await one.root(), ("wipe",), ceilings=PINS)
-        acts = [lambda w=w, n=n: w.call(token, "wipe", {"name": f"n{n}"}) for n in range(16) for w in (one, other)]
+        acts = [partial(w.call, token, "wipe", {"name": f"n{n}"}) for n in range(16) for w in (one, other)]
         made = await together(*acts)
         assert sum(1 for got in made if isinstance(got, CallView) and got.decision == "allow") == 1
     await other.store.close()

@@ -1,5 +1,7 @@
 """Revocation, introspection, the feed, and who sees what."""
 
+from dataclasses import replace
+
 import pytest
 
 from carnet.reasons import Reason, Refusal
@@ -30,6 +32,7 @@ from tests.service.world import (
     VERA,
     World,
     good,
+    registry,
 )
 
 pytestmark = pytest.mark.anyio
@@ -208,10 +211,11 @@ async def test_sessions_view_and_are_ended_by_another_passphrase(world: World) -
     who = good(await world.service.caller(session.access_token, {Bearer.SESSION}), Principal)
     assert (who.name, who.role) == ("vera", Role.VIEWER)
     assert isinstance(await world.service.caller(session.access_token, CHILD), Refusal)
-    people = world.context.registries["acme"].operators
-    people["vera"] = type(people["vera"])(name="vera", role=Role.ADMIN, passphrase=people["ada"].passphrase)  # type: ignore[index]
+    mine = world.context.registries["acme"]
+    raised = replace(mine.operators["vera"], role=Role.ADMIN)
+    world.context.registries = {"acme": replace(mine, operators={"vera": raised})}
     assert good(await world.service.caller(session.access_token, {Bearer.SESSION}), Principal).role is Role.ADMIN
-    people["vera"] = type(people["vera"])(name="vera", role=Role.ADMIN, passphrase=None)  # type: ignore[index]
+    world.context.registries = {"acme": replace(mine, operators={"vera": replace(raised, passphrase=None)})}
     refused = await world.service.caller(session.access_token, {Bearer.SESSION})
     assert good(refused, Refusal).reason is Reason.OPERATOR_AUTH
 
@@ -262,8 +266,6 @@ async def test_operators_look_at_delegations_trees_and_records(world: World) -> 
 
 
 async def test_nothing_of_another_tenant_is_found(world: World) -> None:
-    from tests.service.world import registry
-
     issued = good(await world.service.open_run(PARENT, None, TRACE), Issued)
     root = await world.claims(issued.access_token)
     view = await world.child(root)

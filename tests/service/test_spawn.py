@@ -1,5 +1,7 @@
 """Opening runs, spawning, minting and ending."""
 
+from dataclasses import replace
+
 import pytest
 
 from carnet.reasons import Reason, Refusal
@@ -152,15 +154,10 @@ async def test_a_repeat_is_answered_although_the_registry_would_refuse_it_now(wo
     agents = dict(world.context.registries["acme"].agents)
     del agents["worker"]
     registry = world.context.registries["acme"]
-    world.context.registries = {"acme": type(registry)(**{**vars_of(registry), "agents": agents})}
+    world.context.registries = {"acme": replace(registry, agents=agents)}
     again = await world.child(root, key="one")
     assert again.id == first.id
     assert good(await world.spawn(root, key="two"), Refusal).reason is Reason.TARGET_NOT_ALLOWED
-
-
-def vars_of(registry: object) -> dict[str, object]:
-    names = ("tenant", "agents", "hosts", "clients", "operators", "limits", "policy")
-    return {name: getattr(registry, name) for name in names}
 
 
 async def test_the_same_question_is_asked_once(world: World) -> None:

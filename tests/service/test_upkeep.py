@@ -45,7 +45,10 @@ async def test_an_approved_call_lapses_and_a_missing_outcome_becomes_unknown(wor
     _, token = await world.approved(await world.root())
     waits = await world.called(token, "refund", REFUND)
     ran = await world.called(token, "refund", {**REFUND, "amount": 1})
-    assert waits.call_id and waits.approval_id and ran.call_id and ran.approval_id
+    assert waits.call_id is not None
+    assert waits.approval_id is not None
+    assert ran.call_id is not None
+    assert ran.approval_id is not None
     await world.approve(waits.approval_id)
     await world.approve(ran.approval_id)
     assert (await world.called(token, "refund", {**REFUND, "amount": 1})).decision == "allow"

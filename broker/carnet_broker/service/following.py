@@ -1,5 +1,7 @@
 """Follow: what guards must know within a second. A store that does not answer gives no freshness: its error passes."""
 
+from dataclasses import replace
+
 from carnet.reasons import Reason, Refusal
 from carnet.token.claims import Claims
 from carnet_broker.core.registry import Role
@@ -8,8 +10,9 @@ from carnet_broker.service.context import SYSTEM, Context
 from carnet_broker.service.guarding import host_of_guard
 from carnet_broker.service.permitting import permitted
 from carnet_broker.service.principals import Principal
+from carnet_broker.service.settling import reason_of
 from carnet_broker.service.views import FeedView, GuardList, GuardView, HostView, PolicyView
-from carnet_broker.store.base import Index, Where
+from carnet_broker.store.base import Feed, Index, Where
 
 __all__ = ["JOURNAL", "LOST", "MAX_WAIT", "acknowledge", "feed", "list_guards", "policy_for", "seen_guards"]
 
@@ -39,7 +42,13 @@ async def feed(
     system = await ctx.store.changes(SYSTEM, system_epoch, system_after, 0)
     news = system.snapshot or bool(system.entries)
     mine = await ctx.store.changes(guard.tenant, epoch, after, 0 if news else min(max(wait, 0.0), MAX_WAIT))
-    return FeedView(feed=mine, system=system)
+    return FeedView(feed=_coded(mine), system=_coded(system))
+
+
+def _coded(told: Feed) -> Feed:
+    """Guards learn the code of a reason: what an operator wrote is for operators."""
+    entries = tuple(replace(entry, reason=reason_of(entry.reason).value, actor="") for entry in told.entries)
+    return replace(told, entries=entries)
 
 
 async def acknowledge(ctx: Context, guard: Principal | Claims, instance: str, epoch: str, seq: int) -> Refusal | None:

@@ -12,7 +12,7 @@ from carnet_policy import Policy
 
 __all__ = ["Ledgers", "Standing"]
 
-_KEEP = 2048  # runs and clients; a dropped one is read again whole
+_KEEP = 512  # runs and clients; a dropped one is read again whole
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,7 @@ async def _revoked(
             facts={"until": reach},
         )
         gone = Revocation(
-            tenant=target.tenant, mark=target.mark, until=reach, at=now, reason=reason[:200], actor=who.actor
+            tenant=target.tenant, mark=target.mark, until=reach, at=now, reason=_words(reason), actor=who.actor
         )
         return Plan(
             Change(tenant=target.tenant, at=now, records=(replace(line, tenant=target.tenant),), revoke=(gone,)), None
@@ -93,6 +93,11 @@ async def _revoked(
     if isinstance(outcome, Conflict):
         return Refusal(Reason.CONTENDED)
     return outcome if isinstance(outcome, Refusal) else outcome.done
+
+
+def _words(reason: str) -> str:
+    """What the operator wrote, told apart from the codes by which other ends are known."""
+    return f"operator: {reason[:200]}" if reason in {code.value for code in Reason} else reason[:200]
 
 
 async def _falls(ctx: Context, target: Target, until: int) -> tuple[str, ...]:
