@@ -6,7 +6,7 @@ from carnet.reasons import Reason, Refusal
 from carnet.token.claims import Claims
 from carnet_broker.http import render
 from carnet_broker.http.bodies import EndBody, SpawnBody, TokensBody, WaitQuery
-from carnet_broker.http.door import Ask, Door, Doors, Nothing
+from carnet_broker.http.door import Ask, Doors, Nothing, get, post
 from carnet_broker.service.facade import Service
 from carnet_broker.service.principals import Bearer, Principal
 from carnet_broker.service.requests import SpawnRequest
@@ -23,40 +23,12 @@ class Delegations:
 
     def doors(self) -> Doors:
         one = "/v1/delegations/{id}"
+        viewers = _TREE | {Bearer.SESSION, Bearer.ENDED}
         return [
-            Door(
-                method="POST",
-                path="/v1/delegations",
-                handler=self.spawn,
-                summary="Spawn a child",
-                accept=_TREE,
-                body=SpawnBody,
-                status=201,
-            ),
-            Door(
-                method="GET",
-                path=one,
-                handler=self.show,
-                summary="One delegation; with `wait` answers when its state changes",
-                accept=_TREE | {Bearer.SESSION, Bearer.ENDED},
-                query=WaitQuery,
-            ),
-            Door(
-                method="POST",
-                path=f"{one}/tokens",
-                handler=self.mint,
-                summary="Tokens of a delegation, one per host",
-                accept=_TREE,
-                body=TokensBody,
-            ),
-            Door(
-                method="POST",
-                path=f"{one}/end",
-                handler=self.end,
-                summary="End a delegation, or close a run",
-                accept=_TREE,
-                body=EndBody,
-            ),
+            post("/v1/delegations", self.spawn, "Spawn a child", _TREE, SpawnBody, status=201),
+            get(one, self.show, "One delegation; with `wait` answers when its state changes", viewers, WaitQuery),
+            post(f"{one}/tokens", self.mint, "Tokens of a delegation, one per host", _TREE, TokensBody),
+            post(f"{one}/end", self.end, "End a delegation, or close a run", _TREE, EndBody),
         ]
 
     async def spawn(self, ask: Ask[Claims, SpawnBody, Nothing]) -> Response | Refusal:

@@ -5,7 +5,7 @@ broker parse anything. A handler answers a response or a refusal; doors are also
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, cast
 
@@ -22,7 +22,7 @@ from carnet_broker.http.refusal_log import RefusalLog
 from carnet_broker.service.facade import Service
 from carnet_broker.service.principals import Bearer
 
-__all__ = ["Ask", "Body", "Door", "Doors", "Nothing", "Query", "route"]
+__all__ = ["Ask", "Body", "Door", "Doors", "Nothing", "Query", "get", "post", "route"]
 
 
 class Body(BaseModel):
@@ -101,6 +101,37 @@ class Door(Generic[C, B, Q]):
 
 
 Doors = list[Door[Any, Any, Any]]
+Handler = Callable[[Ask[Any, Any, Any]], Awaitable[Response | Refusal]]
+
+
+def get(
+    path: str, handler: Handler, summary: str, accept: Collection[Bearer], query: type[BaseModel] | None = None
+) -> Door[Any, Any, Any]:
+    """A door that shows something."""
+    return Door(method="GET", path=path, handler=handler, summary=summary, accept=frozenset(accept), query=query)
+
+
+def post(
+    path: str,
+    handler: Handler,
+    summary: str,
+    accept: Collection[Bearer],
+    body: type[BaseModel] | None = None,
+    *,
+    cap: int = DEFAULT.body_default,
+    status: int = 200,
+) -> Door[Any, Any, Any]:
+    """A door that changes something. cap: most bytes of the body. status: of the usual answer."""
+    return Door(
+        method="POST",
+        path=path,
+        handler=handler,
+        summary=summary,
+        accept=frozenset(accept),
+        body=body,
+        cap=cap,
+        status=status,
+    )
 
 
 def route(service: Service, doors: Doors, log: RefusalLog) -> Route:

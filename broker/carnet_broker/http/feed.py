@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 from carnet.reasons import Refusal
 from carnet_broker.http import render
 from carnet_broker.http.bodies import AcknowledgeBody, FeedQuery
-from carnet_broker.http.door import Ask, Door, Doors, Nothing
+from carnet_broker.http.door import Ask, Doors, Nothing, get, post
 from carnet_broker.http.errors import NO_STORE
 from carnet_broker.http.feed_document import Position, document, event, position
 from carnet_broker.http.followers import Followers, Link
@@ -32,24 +32,10 @@ class FeedDoors:
 
     def doors(self) -> Doors:
         path = "/v1/feed"
+        follow = "Revocations after a position; as server-sent events where text/event-stream is accepted"
         return [
-            Door(
-                method="GET",
-                path=path,
-                handler=self.follow,
-                summary="Revocations after a position; as server-sent events when text/event-stream is accepted",
-                accept=GUARDS,
-                query=FeedQuery,
-            ),
-            Door(
-                method="POST",
-                path=path,
-                handler=self.acknowledge,
-                summary="What a guard process applied",
-                accept=GUARDS,
-                body=AcknowledgeBody,
-                status=204,
-            ),
+            get(path, self.follow, follow, GUARDS, FeedQuery),
+            post(path, self.acknowledge, "What a guard process applied", GUARDS, AcknowledgeBody, status=204),
         ]
 
     async def follow(self, ask: Ask[Guard, Nothing, FeedQuery]) -> Response | Refusal:

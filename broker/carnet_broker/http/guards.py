@@ -9,7 +9,7 @@ from carnet.token.claims import Claims
 from carnet_broker.http import render
 from carnet_broker.http.bodies import CallBody, OutcomeBody, RecordsBody, WaitQuery
 from carnet_broker.http.delegations import idempotency_key
-from carnet_broker.http.door import Ask, Door, Doors, Nothing
+from carnet_broker.http.door import Ask, Doors, Nothing, get, post
 from carnet_broker.http.errors import problem
 from carnet_broker.http.limits import DEFAULT
 from carnet_broker.service.facade import Service
@@ -29,48 +29,13 @@ class Guards:
 
     def doors(self) -> Doors:
         one = "/v1/calls/{id}"
+        decide = "Decide one tool call, reserve and record it"
         return [
-            Door(
-                method="POST",
-                path="/v1/calls",
-                handler=self.call,
-                summary="Decide one tool call, reserve and record it",
-                accept=GUARDS,
-                body=CallBody,
-                cap=DEFAULT.body_call,
-            ),
-            Door(
-                method="GET",
-                path=one,
-                handler=self.state,
-                summary="State and liveness of a call that this guard opened",
-                accept=GUARDS,
-                query=WaitQuery,
-            ),
-            Door(
-                method="POST",
-                path=f"{one}/outcome",
-                handler=self.finish,
-                summary="How a call ended",
-                accept=GUARDS,
-                body=OutcomeBody,
-            ),
-            Door(
-                method="POST",
-                path="/v1/records",
-                handler=self.records,
-                summary="Ship lines of a guard's journal",
-                accept=GUARDS,
-                body=RecordsBody,
-                cap=DEFAULT.body,
-            ),
-            Door(
-                method="GET",
-                path="/v1/policy",
-                handler=self.policy,
-                summary="The policy in force and what the guard must know of its host",
-                accept=GUARDS,
-            ),
+            post("/v1/calls", self.call, decide, GUARDS, CallBody, cap=DEFAULT.body_call),
+            get(one, self.state, "State and liveness of a call that this guard opened", GUARDS, WaitQuery),
+            post(f"{one}/outcome", self.finish, "How a call ended", GUARDS, OutcomeBody),
+            post("/v1/records", self.records, "Lines of a guard's journal", GUARDS, RecordsBody, cap=DEFAULT.body),
+            get("/v1/policy", self.policy, "The policy in force and what the guard must know of its host", GUARDS),
         ]
 
     async def call(self, ask: Ask[Guard, CallBody, Nothing]) -> Response | Refusal:

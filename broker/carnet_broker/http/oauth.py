@@ -54,7 +54,7 @@ class OAuth:
             return fields
         who = await authenticate(self._service, request, fields)
         if isinstance(who, Refusal):
-            self._log.note(request.scope["route"].path, who.reason, request.state.trace)
+            self._log.note(request.url.path, who.reason, request.state.trace)
             return who
         return await handler(who, fields, request.state.trace)
 

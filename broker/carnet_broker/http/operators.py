@@ -15,7 +15,7 @@ from carnet_broker.http.bodies import (
     RevocationBody,
     SessionBody,
 )
-from carnet_broker.http.door import Ask, Door, Doors, Nothing
+from carnet_broker.http.door import Ask, Doors, Nothing, get, post
 from carnet_broker.http.errors import NO_STORE
 from carnet_broker.http.pace import Pace
 from carnet_broker.service.facade import Service
@@ -36,28 +36,21 @@ class Operators:
         self._attempts = attempts
 
     def doors(self) -> Doors:
-        get, post = _get, _post
         return [
-            Door(
-                method="POST",
-                path="/v1/sessions",
-                handler=self.login,
-                summary="Log in with a passphrase",
-                body=SessionBody,
-            ),
-            get("/v1/approvals", self.approvals, "Questions, newest or most urgent first", ApprovalsQuery),
-            get("/v1/approvals/{id}", self.approval, "One question with everything that must be seen"),
-            post("/v1/approvals/{id}/answer", self.answer, "Approve, deny or withdraw", AnswerBody),
-            get("/v1/delegations", self.delegations, "Delegations, newest first", DelegationsQuery),
-            get("/v1/delegations/{id}/tree", self.tree, "A delegation with its children"),
-            get("/v1/revocations", self.revocations, "Revocations in feed order", PageQuery),
-            post("/v1/revocations", self.revoke, "Revoke a mark, or show what would fall", RevocationBody),
-            get("/v1/audit", self.audit, "Search the audit log", AuditQuery),
-            get("/v1/audit/export", self.export, "The audit log as JSON lines, then its checkpoints"),
-            get("/v1/audit/verify", self.verify, "Check the audit chain"),
-            get("/v1/keys", self.keys, "Signing keys"),
-            post("/v1/keys/rotate", self.rotate, "Sign with the next key", None),
-            get("/v1/guards", self.guards, "Guard processes and how far they follow"),
+            post("/v1/sessions", self.login, "Log in with a passphrase", (), SessionBody),
+            get("/v1/approvals", self.approvals, "Questions, the most urgent first", _SESSION, ApprovalsQuery),
+            get("/v1/approvals/{id}", self.approval, "One question with everything that must be seen", _SESSION),
+            post("/v1/approvals/{id}/answer", self.answer, "Approve, deny or withdraw", _SESSION, AnswerBody),
+            get("/v1/delegations", self.delegations, "Delegations, newest first", _SESSION, DelegationsQuery),
+            get("/v1/delegations/{id}/tree", self.tree, "A delegation with its children", _SESSION),
+            get("/v1/revocations", self.revocations, "Revocations in feed order", _SESSION, PageQuery),
+            post("/v1/revocations", self.revoke, "Revoke, or show what would fall", _SESSION, RevocationBody),
+            get("/v1/audit", self.audit, "Search the audit log", _SESSION, AuditQuery),
+            get("/v1/audit/export", self.export, "The audit log as JSON lines, then its checkpoints", _SESSION),
+            get("/v1/audit/verify", self.verify, "Check the audit chain", _SESSION),
+            get("/v1/keys", self.keys, "Signing keys", _SESSION),
+            post("/v1/keys/rotate", self.rotate, "Sign with the prepared key from now on", _SESSION),
+            get("/v1/guards", self.guards, "Guard processes and how far they follow", _SESSION),
         ]
 
     async def login(self, ask: Ask[None, SessionBody, Nothing]) -> Response | Refusal:
@@ -133,14 +126,6 @@ class Operators:
     async def guards(self, ask: Ask[Principal, Nothing, Nothing]) -> Response | Refusal:
         view = await self._service.guards(ask.caller)
         return view if isinstance(view, Refusal) else render.json_answer(render.guards(view))
-
-
-def _get(path: str, handler: Any, summary: str, query: Any = None) -> Door[Any, Any, Any]:
-    return Door(method="GET", path=path, handler=handler, summary=summary, accept=_SESSION, query=query)
-
-
-def _post(path: str, handler: Any, summary: str, body: Any) -> Door[Any, Any, Any]:
-    return Door(method="POST", path=path, handler=handler, summary=summary, accept=_SESSION, body=body)
 
 
 def _peer(ask: Ask[Any, Any, Any]) -> str:
