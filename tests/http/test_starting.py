@@ -30,6 +30,7 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
         "CARNET_KEYS": str(folder / "keys"),
         "CARNET_STORE": f"sqlite:///{folder}/carnet.db",
         "CARNET_ISSUER": ISSUER,
+        "CARNET_LISTEN": "127.0.0.1:0",
         **more,
     }
 
