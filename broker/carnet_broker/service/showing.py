@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from carnet.reasons import Reason
 from carnet_broker.core.registry import Registry
 from carnet_broker.core.rows import Approval, ApprovalState, Call, Delegation
 from carnet_broker.core.standing import marks_of
@@ -70,6 +71,11 @@ def _state(row: Approval, now: int) -> ApprovalState:
     return ApprovalState.TIMED_OUT if late else row.state
 
 
+def _reason(row: Approval, state: ApprovalState) -> str:
+    """How it ended, also where the clock has ended it and nothing has written that down yet."""
+    return Reason.APPROVAL_TIMED_OUT.value if state is ApprovalState.TIMED_OUT else row.reason
+
+
 def brief(row: Approval, now: int) -> ApprovalBrief:
     state = _state(row, now)
     return ApprovalBrief(
@@ -78,7 +84,7 @@ def brief(row: Approval, now: int) -> ApprovalBrief:
         deadline=row.deadline,
         answered_at=row.answered_at,
         answered_by=row.answered_by,
-        reason="approval_timed_out" if state is ApprovalState.TIMED_OUT else row.reason,
+        reason=_reason(row, state),
     )
 
 
@@ -104,7 +110,7 @@ def approval_view(row: Approval, delegation: Delegation | None, call: Call | Non
         answered_at=row.answered_at,
         answered_by=row.answered_by,
         note=row.note,
-        reason=row.reason or str(shown.get("reason", "")),
+        reason=_reason(row, state) or str(shown.get("reason", "")),
         chain=delegation.chain if delegation is not None else (),
         approvers=row.approvers,
         trace_id=row.trace_id,
