@@ -16,12 +16,11 @@ def call(stage: Stage, child: Any, host: str, tool: str, args: Mapping[str, Any]
 
     at: send the child's token for `host` to another host's server; the SDK itself would refuse to.
     """
-    base = stage.hosts[at or host]
+    url = f"{stage.hosts[at or host]}/{tool}"
     if at is None:
-        with httpx2.Client(auth=child.auth(host), timeout=10.0) as http:
-            return _verdict(http.post(f"{base}/{tool}", json=dict(args)))
+        return _verdict(stage.http.post(url, json=dict(args), auth=child.auth(host)))
     headers = {"Authorization": f"Bearer {child.token(host)}"}
-    return _verdict(httpx2.post(f"{base}/{tool}", json=dict(args), headers=headers, timeout=10.0))
+    return _verdict(stage.http.post(url, json=dict(args), headers=headers))
 
 
 def _verdict(answer: httpx2.Response) -> str:

@@ -30,6 +30,7 @@ class Stage:
     hosts: Mapping[str, str]  # host -> base URL of its tool server
     ledger: Path  # one line per refund that really ran
     dev: Mapping[str, Any]
+    http: httpx2.Client  # for requests that the SDK would not make
 
 
 @contextmanager
@@ -44,7 +45,8 @@ def raise_stage(folder: Path) -> Iterator[Stage]:
         for (name, base), port in zip(hosts.items(), tool_ports, strict=True):
             _start_tools(stack, folder, dev, name, port, ledger)
             _await_http(f"{base}/.well-known/oauth-protected-resource", f"the tool server {name}")
-        yield Stage(url=dev["url"], hosts=hosts, ledger=ledger, dev=dev)
+        http = stack.enter_context(httpx2.Client(timeout=10.0))
+        yield Stage(url=dev["url"], hosts=hosts, ledger=ledger, dev=dev, http=http)
 
 
 def _start_broker(stack: ExitStack, folder: Path, port: int, hosts: Mapping[str, str]) -> dict[str, Any]:

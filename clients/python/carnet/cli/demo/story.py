@@ -4,8 +4,6 @@ import time
 from dataclasses import replace
 from typing import Any
 
-import httpx2
-
 from carnet import Broker, ConfigError, Credential, Refused, Task
 from carnet.cli.broker import segment
 from carnet.cli.demo.actors import Human, call
@@ -97,7 +95,7 @@ def _act_borders(stage: Stage, report: Report, run: Any, reader: Any) -> None:
     with report.step("depth", "summarizer", "tries to spawn a child of its own", "403 depth_exceeded") as step:
         body = {"target": "tagger", "task": _READ.to_wire()}
         headers = {"Authorization": f"Bearer {reader.token('desk')}"}
-        answer = httpx2.post(f"{stage.url}/v1/delegations", json=body, headers=headers)
+        answer = stage.http.post(f"{stage.url}/v1/delegations", json=body, headers=headers)
         step.got = f"{answer.status_code} {answer.json()['reason']}"
     with report.step("target", "support", "spawns shell-runner, unknown to it", "target_not_allowed") as step:
         step.got = _reason(lambda: run.spawn("shell-runner", _READ))
@@ -128,7 +126,7 @@ def _dies(stage: Stage, child: Any, begun: float) -> bool:
     tool, args = ("search_tickets", _SEARCH) if "search_tickets" in child.tools else ("refund", _LATE_REFUND)
     headers = {"Authorization": f"Bearer {child.token('desk')}"}
     while time.perf_counter() - begun < 1.0:
-        if httpx2.post(f"{stage.hosts['desk']}/{tool}", json=args, headers=headers).status_code == 401:
+        if stage.http.post(f"{stage.hosts['desk']}/{tool}", json=args, headers=headers).status_code == 401:
             return True
     return False
 
