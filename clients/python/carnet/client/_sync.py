@@ -31,7 +31,7 @@ __all__ = ["Broker", "Child", "Run"]
 _log = logging.getLogger("carnet.client")
 _END = 2.0  # seconds that leaving a context may take
 _RENEW = 60.0  # seconds of life left at which a root token is renewed
-_SLICE = 25.0  # seconds for which one request may wait for a person
+_SLICE = 2.0  # seconds for which one request may wait: an answer that falls between two is seen by the next
 
 
 class Broker:
@@ -270,8 +270,8 @@ class Child:
         Raises Refused with the reason when it ended instead, ApprovalPending when the time is over.
         """
         until = None if timeout is None else time.monotonic() + timeout
-        if self._status is None:
-            self._look(0.0)
+        if self.state == "pending":
+            self._look(0.0)  # without waiting, for the answer may be there already
         while self.state == "pending":
             left = _SLICE if until is None else until - time.monotonic()
             if left <= 0:

@@ -16,7 +16,7 @@ from carnet.wire.answer import reason_of
 __all__ = ["Asking", "Stop"]
 
 Stop = Event  # set when the caller no longer waits: then nothing more is asked
-_SLICE = 10.0  # seconds for which one request may wait
+_SLICE = 2.0  # seconds for which one request may wait: an answer that falls between two is seen by the next
 _ENDED = {
     "denied": Reason.APPROVAL_DENIED,
     "timed_out": Reason.APPROVAL_TIMED_OUT,
@@ -68,11 +68,13 @@ class Asking:
 
     def _await_person(self, case: Case, call: str, approval: str | None, until: float, stop: Stop) -> None:
         """Return once a person approved."""
+        waited = 0.0  # the first look does not wait: the answer may be there already
         while True:
             left = until - time.monotonic()
             if left <= 0 or stop.is_set():
                 raise refused(Refusal(Reason.APPROVAL_PENDING), call_id=call, approval_id=approval)
-            status = self._session.state_of(case.token, call, min(left, _SLICE))
+            status = self._session.state_of(case.token, call, min(left, waited))
+            waited = _SLICE
             asked = status.get("approval")
             state = asked.get("state") if isinstance(asked, Mapping) else None
             if state == "approved":

@@ -32,13 +32,16 @@ class Case:
 
 def verified(state: State, token: str) -> Claims | Refusal:
     """The claims of a token for this guard's host; refused too while the guard doesn't know what is revoked."""
-    refused = state.lacking(0)
-    if refused is not None or state.cache is None:
-        return refused or Refusal(Reason.NOT_READY)
+    refusal = state.lacking(0)
+    if refusal is not None:
+        return refusal
+    if state.cache is None:
+        return Refusal(Reason.NOT_READY)
     claims = state.cache.verify(token, keys=state.keys, revoked=state.feed.tenant.until, now=state.now())
     if isinstance(claims, Refusal):
         return claims
-    return state.lacking(claims.delegation.level) or claims
+    refusal = state.lacking(claims.delegation.level)
+    return claims if refusal is None else refusal
 
 
 def admit(state: State, tool: str, frozen: Frozen, holder: Holder, token: str) -> Case | Refusal:

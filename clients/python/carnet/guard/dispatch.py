@@ -15,7 +15,7 @@ from carnet.failpoints import hit
 from carnet.guard.binding import Frozen
 from carnet.guard.case import Case, admit, covered, verified
 from carnet.guard.lanes import Lanes, Opened, judge, no_sink
-from carnet.guard.running import Running, RunningCalls, killed
+from carnet.guard.running import Running, RunningCalls, told
 from carnet.guard.state import State
 from carnet.guard.waking import soon
 from carnet.reasons import Reason, Refusal
@@ -117,7 +117,7 @@ class Dispatch:
         if refusal.reason is not Reason.REVOKED or cache is None:
             return refusal
         claims = cache.verify(token, keys=self._state.keys, revoked={}, now=self._state.now())
-        return refusal if isinstance(claims, Refusal) else killed(self._state, claims, "") or refusal
+        return refusal if isinstance(claims, Refusal) else told(self._state, claims, "", refusal)
 
     async def _acleared(self, tool: str, frozen: Frozen) -> Case:
         """As `_cleared`; what may block (waiting for the feed, fetching keys) is done in a thread."""
@@ -132,7 +132,7 @@ class Dispatch:
         case = self._admitted(tool, frozen, mend=mend)
         refusal = covered(self._state, case)
         if refusal is not None:
-            refusal = killed(self._state, case.claims, tool) or refusal
+            refusal = told(self._state, case.claims, tool, refusal)
             self._lanes.refuse(case, refusal)
             raise refused(refusal)
         return case
@@ -205,10 +205,10 @@ class Dispatch:
             return lacking
         again = admit(state, case.tool, case.frozen, case.holder, case.token)
         if isinstance(again, Refusal):
-            return killed(state, case.claims, case.tool) or again
+            return told(state, case.claims, case.tool, again)
         refusal = covered(state, again)
         if refusal is not None:
-            return killed(state, case.claims, case.tool) or refusal
+            return told(state, case.claims, case.tool, refusal)
         if again.book.digest != opened.digest and not self._same_answer(opened, again):
             return Refusal(Reason.POLICY_CHANGED)
         if case.level == 2 and state.clock.mono() - opened.at > _YES:

@@ -9,7 +9,7 @@ from carnet.token.claims import Claims
 from carnet.token.marks import dead, marks, tool_mark
 from carnet.wire.answer import reason_of
 
-__all__ = ["Running", "RunningCalls", "killed"]
+__all__ = ["Running", "RunningCalls", "killed", "told"]
 
 
 class Running:
@@ -63,3 +63,9 @@ def killed(state: State, claims: Claims, tool: str) -> Refusal | None:
     given = reason_of(stream.reasons.get(mark))
     reason = Reason.REVOKED if given is Reason.FORBIDDEN else given
     return Refusal(reason, f"{mark} is revoked ({CATALOGUE[reason].sentence})")
+
+
+def told(state: State, claims: Claims, tool: str, refusal: Refusal) -> Refusal:
+    """The refusal with the reason of the mark that kills the token, where one does: why it ended says more."""
+    found = killed(state, claims, tool)
+    return refusal if found is None else found

@@ -10,10 +10,10 @@ from typing import Any
 
 from carnet.client._async import AsyncBroker
 from carnet.client._sync import Broker, Child, Run
-from carnet.errors import ConfigError, refused
+from carnet.errors import ConfigError, Refused, refused
 from carnet.guard.guard import Guard
 from carnet.guard.setup import Setup
-from carnet.reasons import Refusal
+from carnet.reasons import Reason, Refusal
 from carnet.task import Task
 from carnet.testing.clock import GuardClock, TestClock
 from carnet.testing.server import OPERATOR, Server
@@ -104,7 +104,7 @@ class CarnetBroker:
             if level is not None and child.level != level:
                 raise ConfigError(f"a child with {sorted(tools or ())} has level {child.level}, not {level}")
             if child.state == "pending" and child.approval_id is not None:
-                self.approve(child.approval_id)
+                self._approve_once(child.approval_id)
             with child.wait():
                 yield child
 
@@ -118,7 +118,7 @@ class CarnetBroker:
             try:
                 while not over.wait(_GLANCE):
                     for approval in self.pending():
-                        self.approve(approval)
+                        self._approve_once(approval)
             except BaseException as fault:  # noqa: BLE001 - raised in the test's own thread below
                 faults.append(fault)
 
@@ -189,6 +189,13 @@ class CarnetBroker:
         for guard, _ in self._bound:
             while guard.hears() and guard.time() < self.clock.now() and time.monotonic() < until:
                 time.sleep(_GLANCE)
+
+    def _approve_once(self, id: str) -> None:
+        try:
+            self.approve(id)
+        except Refused as refused:  # somebody else did, inside `approving()`
+            if refused.reason is not Reason.ALREADY_ANSWERED:
+                raise
 
     def _answer(self, id: str, verdict: str, passphrase: str | None) -> None:
         from carnet_broker.service.requests import Verdict

@@ -28,6 +28,7 @@ class Server:
 
         self._folder, self._now = folder, now
         self._stores = 0
+        self._retired: Any = None
         self.passphrase = secrets.token_urlsafe(16)
         self.secrets: dict[str, str] = {}
         self.registries = {tenant: self._opened(registry) for tenant, registry in load_registries(config).items()}
@@ -62,6 +63,8 @@ class Server:
             self.do(_done(chore.round))
 
     def stop(self) -> None:
+        if self._retired is not None:
+            self.do(self._retired.close())
         self._server.stop()
 
     def _make(self, issuer: str) -> "Broker":
@@ -84,7 +87,10 @@ class Server:
             if part.default_factory is not MISSING:  # what the broker remembers of the store before
                 setattr(context, part.name, part.default_factory())
         await self.broker.start()
-        await before.close()
+        # Whoever still reads the old store is let finish: it is closed one test later.
+        retired, self._retired = self._retired, before
+        if retired is not None:
+            await retired.close()
 
     def _opened(self, registry: "Registry") -> "Registry":
         from carnet_broker.config.passphrase import hash_passphrase
