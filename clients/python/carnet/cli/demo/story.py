@@ -1,6 +1,7 @@
 """The story, act by act. Every step says beforehand what must come of it."""
 
 import time
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -24,9 +25,10 @@ def play(stage: Stage, report: Report) -> None:
     credential = Credential.secret(stage.dev["client_id"], stage.dev["secret"])
     human = Human(stage)
     with Broker(stage.url, credential=credential) as broker:
-        with broker.run() as run:
+        with ExitStack() as ending:
             with report.step("open", "support", "opens a run with 14 tools to use or give", "opened") as step:
-                step.got = "opened" if run.id else "nothing"
+                run = ending.enter_context(broker.run())
+                step.got = "opened" if run.expires_at > time.time() else "closed at once"
             readers = _act_reads(stage, report, run)
             clerk = _act_refund(stage, report, run, human)
             _act_sibling(stage, report, run, human)
