@@ -1,5 +1,6 @@
 """Forms, error texts, token buckets and addresses: the small pure parts."""
 
+import json
 from urllib.parse import urlencode
 
 import pytest
@@ -10,7 +11,9 @@ from carnet.reasons import CATALOGUE, Reason, Refusal, Seen
 from carnet_broker.http.errors import describe, oauth_error, problem
 from carnet_broker.http.forms import parse_form
 from carnet_broker.http.pace import Pace
+from carnet_broker.http.render import dumps
 from carnet_broker.http.sockets import address, is_loopback
+from carnet_broker.service.views import PolicyRef
 
 FORM = "application/x-www-form-urlencoded"
 VISIBLE = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1)
@@ -105,3 +108,13 @@ def test_anything_else_is_no_address(text: str) -> None:
 def test_only_addresses_that_cannot_leave_the_machine_are_loopback() -> None:
     assert all(is_loopback(host) for host in ("localhost", "127.0.0.1", "127.9.9.9", "::1"))
     assert not any(is_loopback(host) for host in ("0.0.0.0", "10.0.0.1", "::", "localhost.example.com"))
+
+
+@given(st.recursive(st.none() | st.integers() | st.text(st.characters(codec="utf-8")), lambda inner: st.lists(inner)))
+def test_every_json_value_can_be_answered(value: object) -> None:
+    assert json.loads(dumps({"value": value, "set": frozenset({"a"})})) == {"value": value, "set": ["a"]}
+
+
+def test_a_value_of_a_view_is_answered_whole_also_beside_a_large_integer() -> None:
+    shown = PolicyRef(id="p", version=2**70, digest="d")
+    assert json.loads(dumps({"policy": shown})) == {"policy": {"id": "p", "version": 2**70, "digest": "d"}}

@@ -32,7 +32,6 @@ def metadata(issuer: str) -> dict[str, Any]:
         "response_types_supported": ["none"],
         "grant_types_supported": ["client_credentials"],
         "scopes_supported": ["guard"],
-        "authorization_details_types_supported": ["urn:carnet:tool:v1"],
     }
     for name in ("token", "revocation", "introspection"):
         path = {"token": "token", "revocation": "revoke", "introspection": "introspect"}[name]

@@ -7,7 +7,6 @@ guards and to the audit log; everybody else reads one text, so that a probe lear
 import json
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
 
 import orjson
 from starlette.responses import Response
@@ -48,30 +47,20 @@ def title(reason: Reason) -> str:
     return CATALOGUE[reason].sentence
 
 
-def problem(
-    refusal: Refusal,
-    trace: str,
-    *,
-    guard: bool = False,
-    status: int | None = None,
-    headers: Mapping[str, str] | None = None,
-    **members: Any,
-) -> Response:
+def problem(refusal: Refusal, trace: str, *, guard: bool = False) -> Response:
     """problem+json of a refusal. guard: the asker is an authenticated guard and may read why a token failed."""
     entry = CATALOGUE[refusal.reason]
     hidden = entry.seen is Seen.AUDIT and not guard
-    code = status or entry.status
-    body: dict[str, Any] = {
+    body = {
         "type": f"urn:carnet:reason:{_HIDDEN if hidden else refusal.reason.value}",
         "title": _HIDDEN_TITLE if hidden else entry.sentence,
-        "status": code,
+        "status": entry.status,
         "detail": _HIDDEN_TITLE if hidden else refusal.detail or entry.sentence,
         "reason": _HIDDEN if hidden else refusal.reason.value,
         "trace_id": trace,
     }
-    body.update((name, value) for name, value in members.items() if value is not None)
-    sent = {**NO_STORE, **_challenge(refusal.reason, code), **_retry(code), **(headers or {})}
-    return Response(orjson.dumps(body), code, sent, media_type=_PROBLEM)
+    headers = {**NO_STORE, **_challenge(refusal.reason, entry.status), **_retry(entry.status)}
+    return Response(orjson.dumps(body), entry.status, headers, media_type=_PROBLEM)
 
 
 def oauth_error(refusal: Refusal, *, basic: bool = False) -> Response:

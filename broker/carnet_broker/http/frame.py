@@ -28,9 +28,9 @@ _LOG = logging.getLogger("carnet.http")
 _OAUTH_PATHS = "/oauth2/"
 
 
-def refused(path: str, refusal: Refusal, trace: str, **options: Any) -> Response:
+def refused(path: str, refusal: Refusal, trace: str) -> Response:
     """The refusal in the language of the path: OAuth JSON below /oauth2/, problem details elsewhere."""
-    return oauth_error(refusal) if path.startswith(_OAUTH_PATHS) else problem(refusal, trace, **options)
+    return oauth_error(refusal) if path.startswith(_OAUTH_PATHS) else problem(refusal, trace)
 
 
 class Frame:

@@ -21,8 +21,6 @@ _PROBLEM: Mapping[str, Any] = {
         "detail": {"type": "string"},
         "reason": {"type": "string"},
         "trace_id": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
-        "call_id": {"type": "string"},
-        "approval_id": {"type": "string"},
     },
 }
 _OAUTH_ERROR: Mapping[str, Any] = {

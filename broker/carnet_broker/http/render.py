@@ -1,8 +1,9 @@
 """The values that use cases answer, as the documents that go on the wire. No decision is made here."""
 
+import json
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, is_dataclass
 from typing import Any
 
 import orjson
@@ -48,7 +49,10 @@ Document = Mapping[str, Any]
 
 def dumps(value: Any) -> bytes:
     """UTF-8 JSON. Read-only mappings and sets are written as objects and arrays."""
-    return orjson.dumps(value, default=_plain, option=orjson.OPT_NON_STR_KEYS)
+    try:
+        return orjson.dumps(value, default=_plain, option=orjson.OPT_NON_STR_KEYS)
+    except orjson.JSONEncodeError:  # integers over 64 bits are JSON too: a payload may hold one
+        return json.dumps(value, default=_plain, allow_nan=False, separators=(",", ":")).encode()
 
 
 def json_answer(value: Any, status: int = 200) -> Response:
@@ -60,6 +64,8 @@ def _plain(value: Any) -> Any:
         return dict(value)
     if isinstance(value, set | frozenset):
         return sorted(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {name: getattr(value, name) for name in value.__dataclass_fields__}
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
