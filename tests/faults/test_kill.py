@@ -1,0 +1,85 @@
+"""A broker killed under load: what it acknowledged is there, whole, and it is back at once."""
+
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.faults.acks import AckLog
+from tests.faults.filling import ROWS, fill
+from tests.faults.judging import audit_problem, broken_rows, lost, read_kept, served_otherwise
+from tests.faults.processes import broker
+from tests.faults.rounds import ROUNDS
+from tests.faults.scene import Scene, build
+from tests.faults.traffic import traffic
+from tests.faults.wire import Wire
+
+RATE = 100  # mints a second, reached before a kill counts
+LOAD_SECONDS = 60.0
+RECOVERY_SECONDS = 2.0
+
+
+@pytest.fixture(scope="module")
+def used(tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    """A deployment whose store holds many rows already."""
+    return build(tmp_path_factory.mktemp("used") / "scene", fill)
+
+
+def load_and_kill(scene: Scene, round: int) -> tuple[AckLog, float]:
+    """Traffic until it is heavy enough, then SIGKILL at a random moment. The best rate that was seen."""
+    process = broker(scene)
+    try:
+        process.await_ready()
+        with traffic(scene.port) as log:
+            rate, began = 0.0, time.monotonic()
+            while (rate < RATE or not log.of("approve")) and time.monotonic() - began < LOAD_SECONDS and not log.wrong:
+                time.sleep(0.1)
+                rate = max(rate, log.rate(1.0))
+            time.sleep(random.Random(round).random())
+            process.kill()
+    finally:
+        process.stop()
+    return log, rate
+
+
+def judge(scene: Scene, log: AckLog) -> float:
+    """Start again and compare. Seconds until the broker was ready."""
+    process = broker(scene)
+    try:
+        seconds = process.await_ready()
+        kept = read_kept(scene.database)
+        assert kept.integrity == "ok"
+        assert lost(log, kept) == []
+        assert broken_rows(scene.database) == []
+        with Wire(scene.port) as wire:
+            session = wire.session()
+            assert served_otherwise(log, wire, session, wire.guard()) == []
+            assert audit_problem(wire, session) is None
+    finally:
+        process.stop()
+    return seconds
+
+
+@pytest.mark.slow
+def test_a_kill_under_load_loses_nothing_that_was_acknowledged(used: Scene, tmp_path: Path) -> None:
+    recovered, acked = [], 0
+    for round in range(ROUNDS):
+        scene = used.copied(tmp_path / f"round{round}")
+        log, rate = load_and_kill(scene, round)
+        assert not log.wrong, log.wrong[:3]
+        assert rate >= RATE, f"only {rate:.0f} mints a second: too little load for the kill to mean anything"
+        assert log.of("approve")
+        assert log.of("revoke")
+        assert log.of("call")
+        seconds = judge(scene, log)
+        recovered.append(seconds)
+        acked += len(log.acks)
+        print(
+            f"\nkill {round}: {rate:.0f} mints/s, {len(log.acks)} acknowledged acts, {len(log.open)} in flight, "
+            f"0 lost; ready {seconds:.2f} s after the start with over {ROWS} rows"
+        )
+    print(
+        f"\n{ROUNDS} kills, {acked} acknowledged acts, 0 lost, ready after {min(recovered):.2f} to {max(recovered):.2f} s"
+    )
+    assert min(recovered) < RECOVERY_SECONDS  # the best of the rounds: a busy machine only adds to it
