@@ -2,16 +2,12 @@
 
 from dataclasses import replace
 
-import anyio.to_thread
-
 from carnet.audit import Kind as Event
 from carnet.reasons import Reason, Refusal
-from carnet_broker.config.passphrase import check_passphrase
 from carnet_broker.core.lifecycle import ApprovalEvent, CallEvent, advance
 from carnet_broker.core.registry import Operator, Registry, Role
 from carnet_broker.core.rows import Approval, ApprovalState, Delegation, Revocation
 from carnet_broker.core.standing import alive, marks_of
-from carnet_broker.service.attempts import Attempts
 from carnet_broker.service.context import Context
 from carnet_broker.service.lines import by_approval, by_principal
 from carnet_broker.service.principals import Kind, Principal
@@ -93,7 +89,7 @@ async def _may_answer(
         return None
     if operator.name in _own(registry, delegation):
         return Refusal(Reason.SELF_APPROVAL)
-    return await _fresh_proof(ctx.attempts, who, operator, passphrase, await ctx.store.now())
+    return await _fresh_proof(ctx, who, operator, passphrase)
 
 
 def _own(registry: Registry, delegation: Delegation) -> set[str]:
@@ -105,16 +101,15 @@ def _own(registry: Registry, delegation: Delegation) -> set[str]:
     return names | ({opener.owner} if opener is not None and opener.owner is not None else set())
 
 
-async def _fresh_proof(
-    attempts: Attempts, who: Principal, operator: Operator, passphrase: str | None, now: int
-) -> Refusal | None:
+async def _fresh_proof(ctx: Context, who: Principal, operator: Operator, passphrase: str | None) -> Refusal | None:
     if passphrase is None or operator.passphrase is None:
         return Refusal(Reason.FRESH_PROOF)
-    if not attempts.may_try(who.tenant, operator.name, now):
+    now = await ctx.store.now()
+    if not ctx.attempts.may_try(who.tenant, operator.name, now):
         return Refusal(Reason.TOO_MANY_REQUESTS, "Too many wrong passphrases; wait a minute.")
-    if await anyio.to_thread.run_sync(check_passphrase, passphrase, operator.passphrase):
+    if await ctx.proofs.holds(passphrase, operator.passphrase):
         return None
-    attempts.failed(who.tenant, operator.name, now)
+    ctx.attempts.failed(who.tenant, operator.name, now)
     return Refusal(Reason.FRESH_PROOF, "The passphrase is wrong.")
 
 
@@ -142,7 +137,7 @@ async def _plan(
         return moved
     moves = await moves_of(ctx, approval, moved, call_event, ends, now)
     approves, pending = verdict is Verdict.APPROVE, approval.state is ApprovalState.PENDING
-    line = by_approval(approval, Event.ANSWERED, who.actor, trace, now)
+    line = by_approval(approval, Event.ANSWERED, who.actor, trace, now, about=delegation)
     change = Change(
         tenant=who.tenant,
         at=now,

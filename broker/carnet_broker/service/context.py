@@ -11,6 +11,7 @@ from carnet_broker.service.ids import Ids
 from carnet_broker.service.ledgers import Ledgers
 from carnet_broker.service.locks import Locks
 from carnet_broker.service.openruns import OpenRuns
+from carnet_broker.service.proving import Proofs
 from carnet_broker.service.verified import Verified
 from carnet_broker.store.base import Store
 
@@ -33,6 +34,7 @@ class Context:
     verified: Verified = field(default_factory=Verified)
     open_runs: OpenRuns = field(default_factory=OpenRuns)
     attempts: Attempts = field(default_factory=Attempts)
+    proofs: Proofs = field(default_factory=Proofs)
     swept: dict[str, tuple[str, int]] = field(default_factory=dict)  # by tenant: epoch and seq of the feed
 
     def registry(self, tenant: str) -> Registry | Refusal:

@@ -5,26 +5,22 @@ from collections.abc import AsyncIterator
 from carnet_broker.core.rows import Delegation
 from carnet_broker.core.standing import marks_of
 from carnet_broker.service.context import Context
+from carnet_broker.service.paging import walk
 from carnet_broker.store.base import Index, Where
 
 __all__ = ["MOST", "carrying"]
 
-MOST = 1000  # rows looked at in one step of the upkeep, and ids named in one answer
-_PAGE = 200
+MOST = 1000  # ids named in one answer
 
 
 async def carrying(ctx: Context, tenant: str, mark: str, since: int) -> AsyncIterator[Delegation]:
     """Delegations that carry the mark and whose run lasts beyond `since`."""
     where = await _where(ctx, tenant, mark, since)
-    after: str | None = None
-    while where is not None:
-        page = await ctx.store.find(Delegation, tenant, where, after, _PAGE)
-        for row in page.rows:
-            if row.live_until > since and _carries(row, mark):
-                yield row
-        after = page.next
-        if after is None:
-            return
+    if where is None:
+        return
+    async for row in walk(ctx, Delegation, tenant, where):
+        if row.live_until > since and _carries(row, mark):
+            yield row
 
 
 async def _where(ctx: Context, tenant: str, mark: str, since: int) -> Where | None:

@@ -8,6 +8,7 @@ from carnet_broker.core.registry import Role
 from carnet_broker.core.rows import GuardSeen
 from carnet_broker.service.context import SYSTEM, Context
 from carnet_broker.service.guarding import host_of_guard
+from carnet_broker.service.paging import walk
 from carnet_broker.service.permitting import permitted
 from carnet_broker.service.principals import Principal
 from carnet_broker.service.settling import reason_of
@@ -115,14 +116,8 @@ async def list_guards(ctx: Context, who: Principal) -> GuardList | Refusal:
 
 async def seen_guards(ctx: Context, tenant: str) -> tuple[GuardSeen, ...]:
     """Every guard process that has acknowledged something."""
-    found: list[GuardSeen] = []
-    after: str | None = None
-    while True:
-        page = await ctx.store.find(GuardSeen, tenant, Where(index=Index.GUARDS), after, 200)
-        found += [row for row in page.rows if not row.guard.startswith(JOURNAL)]
-        after = page.next
-        if after is None:
-            return tuple(found)
+    rows = walk(ctx, GuardSeen, tenant, Where(index=Index.GUARDS))
+    return tuple([row async for row in rows if not row.guard.startswith(JOURNAL)])
 
 
 def _name(guard: Principal | Claims) -> str:

@@ -61,8 +61,10 @@ def by_caller(who: Claims | Principal, kind: str, trace: str = "", at: int = 0) 
     return by_principal(who, kind, trace, at) if isinstance(who, Principal) else by_claims(who, kind, trace, at)
 
 
-def by_approval(row: Approval, kind: str, actor: str, trace: str = "", at: int = 0) -> Record:
-    """A line about a question."""
+def by_approval(
+    row: Approval, kind: str, actor: str, trace: str = "", at: int = 0, about: Delegation | None = None
+) -> Record:
+    """A line about a question. about: its delegation, where it is at hand."""
     call = row.subject if row.subject != row.delegation else None
     return Record(
         at=at,
@@ -71,6 +73,11 @@ def by_approval(row: Approval, kind: str, actor: str, trace: str = "", at: int =
         actor=actor,
         run=row.run,
         delegation=row.delegation,
+        chain=() if about is None else about.chain,
+        agent=None if about is None else about.agent,
+        client=None if about is None else about.client,
+        level=None if about is None else about.envelope.level,
+        tool=str(row.shown["tool"]) if row.shown is not None and row.shown.get("tool") is not None else None,
         approval=row.id,
         call=call,
         trace_id=trace or row.trace_id,

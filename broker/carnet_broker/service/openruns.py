@@ -1,11 +1,13 @@
 """How many runs a client has open, so that a client in a loop cannot fill the store. Counted per process."""
 
+from anyio.lowlevel import checkpoint
+
 from carnet_broker.core.rows import Delegation
 from carnet_broker.store.base import Index, Store, Where
 
 __all__ = ["OpenRuns"]
 
-_PAGE = 500
+_PAGE = 100
 _LONGEST = 28_800  # seconds: an older run has ended
 
 
@@ -42,3 +44,4 @@ async def _read(store: Store, tenant: str, client: str, now: int) -> dict[str, i
         if page.next is None or oldest < now - _LONGEST:
             return found
         after = page.next
+        await checkpoint()

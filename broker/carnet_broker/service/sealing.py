@@ -1,10 +1,12 @@
 """The audit chain: links by SHA-256, checkpoints signed by the broker's key, and the check that finds any tampering."""
 
 import hmac
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import asdict
 from hashlib import sha256
 from typing import Any
+
+from anyio import to_thread
 
 from carnet.audit import GENESIS, Record, canonical, link
 from carnet.reasons import Reason, Refusal
@@ -14,6 +16,7 @@ from carnet.token.sign import sign
 from carnet_broker.core.registry import Role
 from carnet_broker.core.rows import Checkpoint
 from carnet_broker.service.context import Context
+from carnet_broker.service.paging import walk
 from carnet_broker.service.permitting import permitted
 from carnet_broker.service.principals import Principal
 from carnet_broker.service.views import AuditCheck
@@ -22,26 +25,42 @@ from carnet_broker.store.codec import Corrupt
 
 __all__ = ["export", "seal", "verify_audit"]
 
-_BATCH = 1000
-_PAGE = 500
+_BATCH = 500
+_BATCHES = 40  # in one go
 
 
 async def seal(ctx: Context, tenant: str) -> int:
     """Link what is new and sign the head. How many records were sealed; 0 also when another sealer was first."""
-    head, after, records = await ctx.store.unsealed(tenant, _BATCH)
+    sealed = 0
+    for _ in range(_BATCHES):
+        done = await _seal_batch(ctx, tenant)
+        sealed += done
+        if done < _BATCH:
+            break
+    return sealed
+
+
+async def _seal_batch(ctx: Context, tenant: str) -> int:
+    before, after, records = await ctx.store.unsealed(tenant, _BATCH)
     if not records:
         return 0
+    links = await to_thread.run_sync(_links, before, records)  # hashing must not hold up who waits for an answer
+    last, head = links[-1]
+    now = await ctx.store.now()
+    body = {"tenant": tenant, "seq": last, "head": head, "at": now}
+    signature = sign(body | {"mac": _mac(ctx, body)}, ctx.keys.active, TYP_CHECKPOINT)
+    if isinstance(signature, Refusal):
+        raise ValueError(f"a checkpoint could not be signed: {signature}")
+    checkpoint = Checkpoint(tenant=tenant, seq=last, head=head, at=now, signature=signature)
+    return len(records) if await ctx.store.seal(tenant, after, links, checkpoint) else 0
+
+
+def _links(head: str, records: Sequence[Record]) -> list[tuple[int, str]]:
     links: list[tuple[int, str]] = []
     for record in records:
         head = link(head, record)
         links.append((record.seq, head))
-    now = await ctx.store.now()
-    body = {"tenant": tenant, "seq": records[-1].seq, "head": head, "at": now}
-    signature = sign(body | {"mac": _mac(ctx, body)}, ctx.keys.active, TYP_CHECKPOINT)
-    if isinstance(signature, Refusal):
-        raise ValueError(f"a checkpoint could not be signed: {signature}")
-    checkpoint = Checkpoint(tenant=tenant, seq=records[-1].seq, head=head, at=now, signature=signature)
-    return len(records) if await ctx.store.seal(tenant, after, links, checkpoint) else 0
+    return links
 
 
 async def export(ctx: Context, who: Principal) -> AsyncIterator[Mapping[str, Any]] | Refusal:
@@ -55,7 +74,7 @@ async def verify_audit(ctx: Context, who: Principal) -> AuditCheck | Refusal:
     registry = permitted(ctx, who, Role.VIEWER)
     if isinstance(registry, Refusal):
         return registry
-    checkpoints = [row async for row in _checkpoints(ctx, who.tenant)]
+    checkpoints = [row async for row in walk(ctx, Checkpoint, who.tenant, Where(index=Index.CHECKPOINTS))]
     count, problem = await _chain_problem(ctx, who.tenant, {row.seq: row for row in checkpoints})
     head, sealed, _ = await ctx.store.unsealed(who.tenant, 1)
     if (sealed, head) != ((checkpoints[-1].seq, checkpoints[-1].head) if checkpoints else (0, GENESIS)):
@@ -69,7 +88,7 @@ async def _chain_problem(ctx: Context, tenant: str, waiting: dict[int, Checkpoin
     """How many records there are, and the first thing that is wrong with them."""
     head, count, problem = GENESIS, 0, None
     try:
-        async for record in _records(ctx, tenant):
+        async for record in walk(ctx, Record, tenant, Where(index=Index.RECORDS)):
             count += 1
             head = link(head, record)
             gap = f"record {count} is missing: {record.seq} stands in its place" if record.seq != count else None
@@ -112,30 +131,8 @@ def _payload(ctx: Context, signature: str) -> Mapping[str, Any] | None:
 
 async def _lines(ctx: Context, tenant: str) -> AsyncIterator[Mapping[str, Any]]:
     head = GENESIS
-    async for record in _records(ctx, tenant):
+    async for record in walk(ctx, Record, tenant, Where(index=Index.RECORDS)):
         head = link(head, record)
         yield {"record": asdict(record), "link": head}
-    async for checkpoint in _checkpoints(ctx, tenant):
+    async for checkpoint in walk(ctx, Checkpoint, tenant, Where(index=Index.CHECKPOINTS)):
         yield {"checkpoint": asdict(checkpoint)}
-
-
-async def _records(ctx: Context, tenant: str) -> AsyncIterator[Record]:
-    after: str | None = None
-    while True:
-        page = await ctx.store.find(Record, tenant, Where(index=Index.RECORDS), after, _PAGE)
-        for row in page.rows:
-            yield row
-        after = page.next
-        if after is None:
-            return
-
-
-async def _checkpoints(ctx: Context, tenant: str) -> AsyncIterator[Checkpoint]:
-    after: str | None = None
-    while True:
-        page = await ctx.store.find(Checkpoint, tenant, Where(index=Index.CHECKPOINTS), after, _PAGE)
-        for row in page.rows:
-            yield row
-        after = page.next
-        if after is None:
-            return

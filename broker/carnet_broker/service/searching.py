@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from anyio.lowlevel import checkpoint
+
 from carnet.audit import Record
 from carnet.reasons import Reason, Refusal
 from carnet_broker.core.registry import Registry, Role
 from carnet_broker.core.rows import Approval, Call, Delegation, Revocation
 from carnet_broker.service.context import Context
-from carnet_broker.service.paging import MOST, page
+from carnet_broker.service.paging import MOST, page, walk
 from carnet_broker.service.permitting import permitted
 from carnet_broker.service.principals import Principal
 from carnet_broker.service.showing import approval_view, delegation_view, known, look_up
@@ -73,6 +75,7 @@ async def find_delegations(
         if isinstance(rows, Refusal):
             return rows
         for row in rows.rows:
+            await checkpoint()
             if agent is None or row.agent == agent:
                 view = await delegation_view(ctx, registry, await known(ctx, row))
                 found += [view] if state in ("all", view.state) else []
@@ -100,15 +103,12 @@ async def tree(ctx: Context, who: Principal, delegation: str) -> TreeView | Refu
     if found is None:
         return Refusal(Reason.NOT_FOUND)
     where = Where(index=Index.DELEGATIONS_BY_RUN, value=found.row.run)
-    children: list[DelegationView] = []
-    after: str | None = None
-    while True:
-        rows = await ctx.store.find(Delegation, who.tenant, where, after, MOST)
-        below = [row for row in rows.rows if row.parent == found.row.id]
-        children += [await delegation_view(ctx, registry, await known(ctx, row)) for row in below]
-        after = rows.next
-        if after is None:
-            return TreeView(node=await delegation_view(ctx, registry, found), children=tuple(children))
+    below = [row async for row in walk(ctx, Delegation, who.tenant, where) if row.parent == found.row.id]
+    children = []
+    for row in below:
+        children.append(await delegation_view(ctx, registry, await known(ctx, row)))
+        await checkpoint()
+    return TreeView(node=await delegation_view(ctx, registry, found), children=tuple(children))
 
 
 async def find_revocations(

@@ -1,10 +1,7 @@
 """Operators' sessions: views, denials and revocations. A session never suffices to approve."""
 
-import anyio.to_thread
-
 from carnet.audit import Kind as Event
 from carnet.reasons import Reason, Refusal
-from carnet_broker.config.passphrase import check_passphrase
 from carnet_broker.core.registry import Operator, Registry
 from carnet_broker.service.bearers import credential_mark
 from carnet_broker.service.context import Context
@@ -27,7 +24,7 @@ async def login(ctx: Context, tenant: str | None, operator: str, passphrase: str
     if found is not None and not ctx.attempts.may_try(found[0].tenant, operator, now):
         return Refusal(Reason.TOO_MANY_REQUESTS, "Too many wrong passphrases; wait a minute.")
     stored = None if found is None else found[1].passphrase
-    proven = await anyio.to_thread.run_sync(check_passphrase, passphrase, stored)
+    proven = await ctx.proofs.holds(passphrase, stored)
     if found is None:
         return _FAILED
     registry, known = found

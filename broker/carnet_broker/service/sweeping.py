@@ -1,5 +1,6 @@
 """Sweep: write down what the clock, the policy or a revocation has ended. No rule rests on it; any node may do it."""
 
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -15,11 +16,15 @@ from carnet_broker.service.context import Context
 from carnet_broker.service.ending import ended_key
 from carnet_broker.service.falling import carrying
 from carnet_broker.service.lines import BROKER, by_approval, by_call, by_delegation
+from carnet_broker.service.paging import walk
 from carnet_broker.service.settling import Plan, Settled, settle
 from carnet_broker.service.timeouts import moves_of, time_out
 from carnet_broker.store.base import Change, Index, Move, Where
+from carnet_broker.store.codec import Corrupt
 
 __all__ = ["sweep"]
+
+_LOG = logging.getLogger("carnet.sweep")
 
 _DUE = 500
 _OLD = 2 * 28_800 + 86_400  # seconds: an older mark reaches no run that still lasts
@@ -31,8 +36,12 @@ async def sweep(ctx: Context, now: int) -> int:
     written = 0
     for tenant, kind, id in await ctx.store.due(now, _DUE):
         registry = ctx.registries.get(tenant)
-        if registry is not None:
+        if registry is None:
+            continue
+        try:
             written += await _settle_due(ctx, registry, kind, id)
+        except Corrupt as fault:  # the others must not wait for it
+            _LOG.error("sweep met a row that cannot be read", extra={"fields": {"id": id, "problem": str(fault)}})
     for registry in ctx.registries.values():
         written += await _supersede_all(ctx, registry)
         written += await _write_fallen(ctx, registry.tenant, now)
@@ -91,15 +100,9 @@ async def _call_due(ctx: Context, registry: Registry, id: str) -> int:
 
 async def _run_due(ctx: Context, tenant: str, run: str) -> int:
     """The run's time is over, and so is that of everything below it: one record each, then the run is done with."""
-    written, after = 0, None
-    where = Where(index=Index.DELEGATIONS_BY_RUN, value=run)
-    while True:
-        page = await ctx.store.find(Delegation, tenant, where, after, 200)
-        for row in page.rows:
-            written += await _write_ended(ctx, row)
-        after = page.next
-        if after is None:
-            break
+    written = 0
+    async for row in walk(ctx, Delegation, tenant, Where(index=Index.DELEGATIONS_BY_RUN, value=run)):
+        written += await _write_ended(ctx, row)
 
     async def plan(now: int) -> Plan[None] | Refusal:
         line = Record(at=now, tenant=tenant, kind=Event.ENDED, actor=BROKER, run=run, detail="The run is done with.")

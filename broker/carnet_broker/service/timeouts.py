@@ -6,7 +6,7 @@ from carnet.audit import Kind as Event
 from carnet.reasons import Reason, Refusal
 from carnet_broker.core.lifecycle import ApprovalEvent, CallEvent, advance
 from carnet_broker.core.registry import Registry
-from carnet_broker.core.rows import FOREVER, Approval, Call, CallState, Revocation
+from carnet_broker.core.rows import FOREVER, Approval, Call, CallState, Delegation, Revocation
 from carnet_broker.core.standing import ending_mark
 from carnet_broker.service.context import Context
 from carnet_broker.service.lines import BROKER, by_approval
@@ -32,6 +32,7 @@ async def time_out(ctx: Context, registry: Registry, tenant: str, approval_id: s
             return Refusal(Reason.NOT_FOUND)
         if now < approval.deadline:
             return Refusal(Reason.APPROVAL_PENDING, "Its deadline has not come yet.")
+        about = await ctx.store.get(Delegation, tenant, approval.delegation)
         # it ended at its deadline, however much later that is written
         over = approval.deadline
         moved = advance(approval, ApprovalEvent.TIME_OUT, over, ends=over)
@@ -39,7 +40,9 @@ async def time_out(ctx: Context, registry: Registry, tenant: str, approval_id: s
             return moved
         moves = await moves_of(ctx, approval, moved, CallEvent.REFUSE, over, over)
         revoke = () if spares(registry, approval) else (ending(approval, Reason.APPROVAL_TIMED_OUT, BROKER, over),)
-        line = replace(by_approval(approval, Event.TIMED_OUT, BROKER, at=now), reason=moved.reason, decision="deny")
+        line = replace(
+            by_approval(approval, Event.TIMED_OUT, BROKER, at=now, about=about), reason=moved.reason, decision="deny"
+        )
         return Plan(Change(tenant=tenant, at=now, records=(line,), moves=moves, revoke=revoke), None)
 
     return not isinstance(await settle(ctx.store, plan), Refusal)
