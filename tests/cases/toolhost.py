@@ -15,6 +15,7 @@ from carnet.guard.case import verified
 from carnet.guard.guard import Guard
 from carnet.guard.setup import Setup
 from carnet.reasons import Reason, Refusal
+from carnet.testing.clock import GuardClock
 from carnet.token.names import TYP_ACCESS
 from carnet.token.sign import sign
 from carnet.wire.credential import Credential
@@ -58,7 +59,9 @@ class ToolHost:
         self.executions = 0
         self.guard = Guard()
         credential = Credential.secret(GUARD_CLIENT, secret_of(GUARD_CLIENT))
-        self.guard.placed(Setup(url=url, credential=credential, max_wait=0.0, transport=self.wire, clock=clock))
+        self.guard.placed(
+            Setup(url=url, credential=credential, max_wait=0.0, transport=self.wire, clock=GuardClock(clock.now))
+        )
         self.settled(lambda: self.guard.started().state.lacking(1) is None)
 
     @property
@@ -73,6 +76,10 @@ class ToolHost:
                 lacking = self.guard.started().state.lacking(1)
                 raise CaseFailed(f"the world did not settle: {lacking if lacking is not None else 'the guard is well'}")
             time.sleep(0.02)
+
+    def hears_of(self, now: int) -> None:
+        """Wait until the guard, too, has this time: it takes it from the broker's feed."""
+        self.settled(lambda: self.guard.started().state.now() >= now)
 
     def call(self, child: Child, tool: str, args: Mapping[str, Any], approval: str | None) -> Outcome:
         """One call through the guard, naming an approval if there is one to name."""

@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+import time
 from base64 import urlsafe_b64decode
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ __all__ = ["TYPED_AT_ONCE", "World", "payload"]
 
 PAGE = 200
 TYPED_AT_ONCE = 8  # passphrases that one person may type in a short time
+LONGEST_SLEEP = 3.0  # seconds
 RENEW_BEFORE = 60  # seconds of life left at which the runner renews a root token
 
 
@@ -188,9 +190,16 @@ class World:
 
     # the world itself
     def advance(self, seconds: float) -> None:
+        """Seconds on every clock. How fresh its feed is, a guard tells by a clock that nobody can move: while the store
+        is away it is left to run for as long."""
         self.clock.advance(seconds)
-        self.broker.upkeep("sweeper")
         self._sessions.clear()
+        if self.broker.down.is_set():
+            time.sleep(min(seconds, LONGEST_SLEEP))
+            return
+        self.broker.upkeep("sweeper")
+        if self._tools is not None:
+            self._tools.hears_of(self.clock.now())
 
     def store_down(self, down: bool) -> None:
         if down:
