@@ -3,8 +3,10 @@
 import asyncio
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from carnet_broker.config.errors import ConfigError
+from carnet_broker.config.load import check_issuer
 from carnet_broker.config.reload import Watched, refresh
 from carnet_broker.core.registry import Registry
 from carnet_broker.keys import KeyRing, KeysError
@@ -40,6 +42,11 @@ class Broker:
             Chore("reload", 2.0, self._reload),
         ]
 
+    def notices(self) -> list[str]:
+        """That something on disk is not in force, without saying what: anybody may read this."""
+        text = "the {} on disk cannot be loaded, the last good one is in force; see the log"
+        return [text.format(source) for source in sorted(self.problems)]
+
     async def close(self) -> None:
         await self.context.store.close()
 
@@ -58,12 +65,21 @@ class Broker:
             self._note("keys", str(fault))
         if self.watched is None:
             return
-        before, self.watched = self.watched, await asyncio.to_thread(refresh, self.watched)
-        self._note("config", self.watched.problem)
+        before = self.watched
+        self.watched = self._fit(before, await asyncio.to_thread(refresh, before))
+        self._note("configuration", self.watched.problem)
         if self.watched.good is not before.good:
             self.context.registries = self.watched.good.registries
             await self.start()
             _LOG.info("configuration reloaded", extra={"fields": {"tenants": sorted(self.context.registries)}})
+
+    def _fit(self, before: Watched, after: Watched) -> Watched:
+        """What was read, unless one of its hosts has the issuer as its audience: then the old one stays in force."""
+        try:
+            check_issuer(after.good.registries, self.context.issuer)
+        except ConfigError as fault:
+            return replace(after, good=before.good, problem=str(fault))
+        return after
 
     def _note(self, source: str, problem: str | None) -> None:
         """Say a problem once, not every two seconds. The last good state stays in force meanwhile."""
@@ -77,5 +93,7 @@ class Broker:
 def compose(
     *, store: Store, keys: KeyRing, registries: Mapping[str, Registry], issuer: str, watched: Watched | None = None
 ) -> Broker:
+    """The parts as one. Raises ConfigError when a host has the issuer as its audience."""
+    check_issuer(registries, issuer)
     context = Context(store=store, keys=keys, registries=registries, issuer=issuer, ids=RandomIds())
     return Broker(context, Service(context), watched)

@@ -26,7 +26,7 @@ async def open_broker(settings: Settings) -> Broker:
         keys = KeyRing.open(settings.keys)
         check_keys(keys)
         watched = watch(settings.config)
-        check_issuer(watched.good.registries, settings.issuer)
+        check_issuer(watched.good.registries, settings.issuer)  # before the store is touched
         store = open_store(settings.store.get_secret_value())
     except (ConfigError, KeysError, StoreConfigError, Unavailable) as fault:
         raise StartRefused(str(fault)) from None

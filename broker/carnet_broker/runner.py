@@ -7,11 +7,13 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Self
 
 from carnet_broker import logs
 from carnet_broker.composition import Broker
 from carnet_broker.http.app import create_app
+from carnet_broker.http.descriptors import connections_that_fit
 from carnet_broker.http.limits import DEFAULT, Limits
 from carnet_broker.http.sockets import Address, address, is_loopback, listen, url
 from carnet_broker.main import StartRefused, open_broker
@@ -113,7 +115,12 @@ class BrokerServer:
     def _run(self) -> None:
         supervisor = Supervisor(self.broker.chores())
         app = create_app(
-            self.service, issuer=self.url, limits=self._limits, fallen=supervisor.fallen, hosts=self._hosts()
+            self.service,
+            issuer=self.url,
+            limits=self._limits,
+            fallen=supervisor.fallen,
+            notices=self.broker.notices,
+            hosts=self._hosts(),
         )
         self._server = server = HttpServer(app, limits=self._limits, on_started=self._started.set)
         try:
@@ -160,8 +167,15 @@ async def _serve(settings: Settings) -> None:
 
 async def _serve_broker(broker: Broker, settings: Settings) -> None:
     supervisor = Supervisor(broker.chores())
-    app = create_app(broker.service, issuer=settings.issuer, fallen=supervisor.fallen)
-    server = HttpServer(app, trusted_proxies=settings.trusted_proxies)
+    limits = replace(DEFAULT, connections=connections_that_fit(DEFAULT.connections))
+    app = create_app(
+        broker.service,
+        issuer=settings.issuer,
+        limits=limits,
+        fallen=supervisor.fallen,
+        notices=broker.notices,
+    )
+    server = HttpServer(app, limits=limits, trusted_proxies=settings.trusted_proxies)
     try:
         sock = listen(address(settings.listen))
     except OSError as fault:

@@ -112,7 +112,7 @@ def test_published_keys_are_public(world: World) -> None:
 
 def test_a_broker_that_is_well_is_ready(world: World) -> None:
     assert world.http.get("/healthz").json() == {"status": "ok"}
-    assert world.http.get("/readyz").json() == {"status": "ready", "problems": []}
+    assert world.http.get("/readyz").json() == {"status": "ready", "problems": [], "notices": []}
 
 
 def test_the_openapi_document_names_every_route(world: World, server: BrokerServer) -> None:

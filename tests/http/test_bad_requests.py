@@ -174,6 +174,16 @@ def test_a_compressed_body_is_not_unpacked(server: BrokerServer, address: bytes)
     assert "uncompressed" in answer.json()["detail"]
 
 
+def test_a_client_that_asks_before_it_sends_is_told_to_go_on(server: BrokerServer, address: bytes) -> None:
+    body = b'{"operator": "nobody", "passphrase": "x"}'
+    headers = b"content-type: application/json\r\nexpect: 100-continue\r\ncontent-length: %d\r\n" % len(body)
+    with connect(server.url) as sock:
+        sock.sendall(post(address, b"/v1/sessions", headers))
+        assert sock.recv(100).startswith(b"HTTP/1.1 100 ")
+        sock.sendall(body)
+        assert read_answer(sock).status == 401
+
+
 JSON = b"content-type: application/json\r\n"
 
 

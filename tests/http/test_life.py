@@ -108,8 +108,27 @@ def test_a_changed_configuration_comes_into_force_and_a_broken_one_does_not(tmp_
         after = _until_other(world, before)
         assert after != before
         policy.write_text(policy.read_text().replace("decision: allow", "decision: permit"))
-        assert _until(lambda: "config" in server.broker.problems)
+        assert _until(lambda: "configuration" in server.broker.problems)
+        ready = httpx2.get(f"{server.url}/readyz")
+        assert (ready.status_code, len(ready.json()["notices"])) == (200, 1)
+        assert "permit" not in ready.text
         assert world.get("/v1/policy", world.guard()).json()["digest"] == after
+
+
+def test_a_reload_never_gives_a_host_the_issuer_as_its_audience(tmp_path: Path) -> None:
+    write_config(tmp_path)
+
+    def make(issuer: str) -> Broker:
+        watched = watch(tmp_path)
+        store = SqliteStore.open(tmp_path / "carnet.db")
+        registries = watched.good.registries
+        return compose(store=store, keys=KeyRing.ephemeral(), registries=registries, issuer=issuer, watched=watched)
+
+    with BrokerServer(make) as server:
+        file = tmp_path / "main.carnet.yaml"
+        file.write_text(file.read_text().replace("https://crm.example", server.url))
+        assert _until(lambda: "configuration" in server.broker.problems)
+        assert server.broker.context.registries["main"].hosts["crm"].audience == "https://crm.example"
 
 
 def _until_other(world: World, digest: str) -> str:

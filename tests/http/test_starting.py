@@ -203,6 +203,11 @@ def test_a_served_broker_ends_in_order_on_sigterm(settings: Settings, tmp_path: 
     )
     try:
         assert _answers(f"{where}/readyz")
+        login = {"operator": "ada", "passphrase": "canary-passphrase"}
+        session = httpx2.post(f"{where}/v1/sessions", json=login).json()["access_token"]
+        for token in (session, "canary-token", "canary.canary.canary"):
+            httpx2.get(f"{where}/v1/delegations?canary={token}", headers={"authorization": f"Bearer {token}"})
+            httpx2.post(f"{where}/oauth2/token", data={"client_secret": token}, auth=("canary", token))
         process.send_signal(signal.SIGTERM)
         _, log = process.communicate(timeout=15)
     finally:
@@ -211,6 +216,9 @@ def test_a_served_broker_ends_in_order_on_sigterm(settings: Settings, tmp_path: 
     assert b'"event": "stopped"' in log
     assert b"service link" in log
     assert b"Traceback" not in log
+    assert b"canary" not in log
+    assert session.encode() not in log
+    assert b'"event": "caller refused"' in log
 
 
 def _answers(address: str) -> bool:

@@ -39,10 +39,12 @@ def create_app(
     issuer: str,
     limits: Limits = DEFAULT,
     fallen: Callable[[], list[str]] = list,
+    notices: Callable[[], list[str]] = list,
     clock: Callable[[], float] | None = None,
     hosts: frozenset[str] | None = None,
 ) -> FastAPI:
     """issuer: the public base URL, exactly as configured. fallen: names of background tasks that have ended.
+    notices: what is not as it should be and yet no reason to stop, one sentence each.
     clock: monotonic seconds. hosts: the only Host headers that are answered, None for any.
 
     `app.state.stopping` is an event that ends streams and waits; whoever runs the server sets it first.
@@ -55,7 +57,7 @@ def create_app(
     tokens = OAuth(service, Pace(ticks, burst=limits.tokens_burst, rate=limits.tokens_rate), log)
     app.router.routes.extend(tokens.routes())
     app.router.routes.extend(_routes(service, doors, log))
-    app.router.routes.extend(Discovery(service, issuer, fallen).routes())
+    app.router.routes.extend(Discovery(service, issuer, fallen, notices).routes())
     app.router.routes.append(_openapi(describe_doors(doors, issuer)))
     app.add_exception_handler(HTTPException, _missed)
     app.add_middleware(Frame, limits=limits, prefix=urlsplit(issuer).path.rstrip("/"), hosts=hosts)

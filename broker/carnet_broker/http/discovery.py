@@ -42,13 +42,16 @@ def metadata(issuer: str) -> dict[str, Any]:
 
 
 class Discovery:
-    """fallen: names of background tasks that have ended; a broker without its upkeep is not ready."""
+    """fallen: names of background tasks that have ended; a broker without its upkeep is not ready. notices: what does
+    not make it unready."""
 
-    def __init__(self, service: Service, issuer: str, fallen: Callable[[], list[str]]) -> None:
+    def __init__(
+        self, service: Service, issuer: str, fallen: Callable[[], list[str]], notices: Callable[[], list[str]]
+    ) -> None:
         self._service = service
         self._metadata = render.dumps(metadata(issuer))
         self._path = urlsplit(issuer).path.rstrip("/")
-        self._fallen = fallen
+        self._fallen, self._notices = fallen, notices
 
     def routes(self) -> list[Route]:
         # RFC 8414 §3.1 puts the well-known part between host and path; clients also try the OpenID forms, one of which
@@ -78,4 +81,6 @@ class Discovery:
         problems = [f"the background task {name} has ended" for name in self._fallen()]
         problems += await self._service.problems()
         status = "not ready" if problems else "ready"
-        return render.json_answer({"status": status, "problems": problems}, 503 if problems else 200)
+        return render.json_answer(
+            {"status": status, "problems": problems, "notices": self._notices()}, 503 if problems else 200
+        )
