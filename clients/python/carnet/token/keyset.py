@@ -32,6 +32,11 @@ class VerifyKey:
     alg: str
     key: "PyJWK" = field(repr=False, compare=False)
 
+    def verifies(self, signed: bytes, signature: bytes) -> bool:
+        """Whether the key made this signature (raw r and s, RFC 7518 section 3.4), with its algorithm and no other."""
+        key = self.key
+        return key.algorithm_name == self.alg and key.Algorithm.verify(signed, key.key, signature)
+
 
 class Keys(Protocol):
     """Where a verifier looks a kid up: a KeySet, or a KeyCache in front of an issuer."""

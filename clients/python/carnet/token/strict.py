@@ -6,6 +6,7 @@ overflow), minus zero written as an integer (it would lose its sign), lone surro
 
 import json
 import re
+from collections.abc import Callable
 from math import isfinite
 from typing import Any, NoReturn
 
@@ -36,21 +37,17 @@ def loads(raw: bytes, *, max_depth: int, max_members: int) -> Any:
     Raises NotStrict or one of its two kinds, and nothing else.
     """
     text = _text(raw)
-    _check_depth(text, max_depth)
-    budget = _Budget(max_members)
+    # Every level has its own opening bracket: text with few of them, wherever they stand, is not deep.
+    if text.count("{") + text.count("[") > max_depth:
+        _check_depth(text, max_depth)
     try:
-        value = json.loads(
-            text,
-            object_pairs_hook=budget.unique,
-            parse_constant=_no_constant,
-            parse_float=_finite,
-            parse_int=_integer,
-        )
+        # Every member has its own colon: text with few of them, wherever they stand, needs no count of members.
+        value = (_FEW if text.count(":") <= max_members else _decoder(_Budget(max_members).unique)).decode(text)
     except NotStrict:
         raise
     except (ValueError, RecursionError):
         raise NotStrict("not JSON") from None
-    if _SURROGATE_ESCAPE.search(text):
+    if "\\u" in text and _SURROGATE_ESCAPE.search(text):
         _check_surrogates(value)
     return value
 
@@ -67,10 +64,14 @@ class _Budget:
         self.left -= len(pairs)
         if self.left < 0:
             raise TooDeep("too many members")
-        made = dict(pairs)
-        if len(made) != len(pairs):
-            raise DuplicateMember("a member is named twice")
-        return made
+        return _unique(pairs)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise DuplicateMember("a member is named twice")
+    return made
 
 
 def _text(raw: bytes) -> str:
@@ -121,3 +122,12 @@ def _check_surrogates(value: Any) -> None:
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:
         raise NotStrict("a string holds half a surrogate pair") from None
+
+
+def _decoder(unique: Callable[[list[tuple[str, Any]]], dict[str, Any]]) -> json.JSONDecoder:
+    return json.JSONDecoder(
+        object_pairs_hook=unique, parse_constant=_no_constant, parse_float=_finite, parse_int=_integer
+    )
+
+
+_FEW = _decoder(_unique)  # keeps nothing between two texts
