@@ -49,33 +49,20 @@ def lost(log: AckLog, kept: Kept) -> list[str]:
 
 
 def _missing(ack: Ack, kept: Kept) -> Iterator[str]:
-    match ack.asked.kind:
-        case "run":
-            if ack.id not in kept.delegations or not kept.records["run_opened", ack.id]:
-                yield "the run or its record is gone"
-        case "spawn":
-            if ack.id not in kept.delegations or not kept.records["spawned", ack.id]:
-                yield "the delegation or its record is gone"
-            if (ack.answer.get("approval") or {}).get("id") not in kept.approvals:
-                yield "its approval is gone"
-        case "mint":
-            if not kept.records["minted", ack.id]:
-                yield "no record of a mint"
-        case "approve" | "deny":
-            wanted = {"approve": ("approved",), "deny": ("denied",)}[ack.asked.kind]
-            if kept.approvals.get(ack.id) not in wanted:
-                yield f"the answer is gone: {kept.approvals.get(ack.id)}"
-        case "call":
-            if ack.id not in kept.calls or not kept.call_records["call_decided", ack.id]:
-                yield "the call or its record is gone"
-        case "outcome":
-            if kept.calls.get(ack.id) != "done" or not kept.call_records["call_outcome", ack.id]:
-                yield f"the outcome is gone: {kept.calls.get(ack.id)}"
-        case "revoke":
-            if ack.id not in kept.marks:
-                yield "the mark is gone"
-        case other:
-            yield f"nobody knows how to judge {other}"
+    """What should be there, by the kind of act; a kind that nobody knows how to judge is a KeyError."""
+    approval = (ack.answer.get("approval") or {}).get("id")
+    facts = {
+        "run": (ack.id in kept.delegations, kept.records["run_opened", ack.id]),
+        "spawn": (ack.id in kept.delegations, kept.records["spawned", ack.id], approval in kept.approvals),
+        "mint": (kept.records["minted", ack.id],),
+        "approve": (kept.approvals.get(ack.id) == "approved",),
+        "deny": (kept.approvals.get(ack.id) == "denied",),
+        "call": (ack.id in kept.calls, kept.call_records["call_decided", ack.id]),
+        "outcome": (kept.calls.get(ack.id) == "done", kept.call_records["call_outcome", ack.id]),
+        "revoke": (ack.id in kept.marks,),
+    }
+    if not all(facts[ack.asked.kind]):
+        yield f"not all of it is there: {facts[ack.asked.kind]}"
 
 
 _HALVES = {

@@ -119,7 +119,7 @@ class Scene:
         return replace(self, folder=folder, port=free_port())
 
     def pass_time(self, seconds: int) -> None:
-        """Let so many seconds pass for the stopped broker: its store never believes an earlier time than it has seen."""
+        """Let so many seconds pass for the stopped broker: its store never goes back to before what it has seen."""
         with sqlite3.connect(self.database) as conn:
             conn.execute("UPDATE meta SET high_water = high_water + ?", (seconds,))
         conn.close()
