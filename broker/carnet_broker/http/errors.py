@@ -75,6 +75,8 @@ def oauth_error(refusal: Refusal, *, basic: bool = False) -> Response:
     if code == 401 and basic:
         headers["www-authenticate"] = 'Basic realm="carnet"'
     body = {"error": error, "error_description": describe(detail)}
+    if not hidden:
+        body["reason"] = refusal.reason.value  # finer than OAuth's codes; clients that do not know it ignore it
     return Response(orjson.dumps(body), code, headers, media_type="application/json")
 
 

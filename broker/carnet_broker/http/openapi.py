@@ -26,7 +26,7 @@ _PROBLEM: Mapping[str, Any] = {
 _OAUTH_ERROR: Mapping[str, Any] = {
     "type": "object",
     "required": ["error"],
-    "properties": {"error": {"type": "string"}, "error_description": {"type": "string"}},
+    "properties": {name: {"type": "string"} for name in ("error", "error_description", "reason")},
 }
 _FORMS: Mapping[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "/oauth2/token": (
