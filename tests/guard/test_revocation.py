@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -115,7 +116,12 @@ def test_a_blocking_tool_ends_by_itself_and_its_result_is_kept_back(carnet_broke
 def test_a_pause_between_decision_and_dispatch_reaches_no_tool(
     carnet_broker: CarnetBroker, guard: Guard, monkeypatch: pytest.MonkeyPatch, tool: str
 ) -> None:
-    args = {"search": {"query": "a"}, "lookup": {"ticket": "T"}, "refund": {"amount": 5.0, "customer": "c"}}[tool]
+    known: dict[str, dict[str, Any]] = {
+        "search": {"query": "a"},
+        "lookup": {"ticket": "T"},
+        "refund": {"amount": 5.0, "customer": "c"},
+    }
+    args = known[tool]
     reached: list[object] = []
     with carnet_broker.child(tools=[tool], level=2 if tool == "refund" else None) as child, carnet_broker.approving():
 

@@ -21,6 +21,8 @@ def problem_of(fault: Refused | Unavailable | Interrupted) -> Answer:
         return _problem(503, Reason.UNAVAILABLE, str(fault), {}, {"retry-after": _RETRY})
     if isinstance(fault, Interrupted):
         return _problem(500, fault.reason, str(fault), {"call_id": fault.call_id}, {})
+    if CATALOGUE[fault.reason].status == 401:  # the token died between the edge and the tool
+        return unauthorised(fault, None, "invalid_token")
     status = 503 if fault.reason in _UNKNOWN else 403
     again = status == 503 or fault.reason is Reason.APPROVAL_PENDING
     members = {"call_id": fault.call_id, "approval_id": fault.approval_id}

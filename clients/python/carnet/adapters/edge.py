@@ -81,8 +81,10 @@ class Edge:
     def _refused(self, works: Works, fault: Refused, *, presented: bool) -> Answer:
         book = works.state.book
         audience = None if book is None else book.audience
-        if CATALOGUE[fault.reason].status not in (401, 403):
+        if CATALOGUE[fault.reason].status >= 500:
             return problem_of(fault)
+        if fault.reason is Reason.REQUEST_INVALID:
+            return unauthorised(fault, audience, "invalid_request")
         return unauthorised(fault, audience, "invalid_token" if presented else None)
 
     async def _metadata(self, scope: Scope) -> Answer:
