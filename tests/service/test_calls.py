@@ -294,3 +294,14 @@ async def test_a_failed_reversible_call_gives_its_slot_back_and_an_irreversible_
     assert made.call_id is not None
     assert await bounded.service.finish(await bounded.claims(token), made.call_id, "failed", "") == "failed"
     assert (await bounded.called(token, "wipe", {"name": "x"})).reason == "history_limit"
+
+
+async def test_what_a_person_approved_stands_after_a_denial_of_the_same_tool(continuing: World) -> None:
+    _, token = await continuing.approved(await continuing.root())
+    asked = [await continuing.called(token, "refund", {**REFUND, "amount": number}) for number in (1, 2)]
+    assert asked[0].approval_id is not None
+    assert asked[1].approval_id is not None
+    good(await continuing.approve(asked[0].approval_id), ApprovalView)
+    good(await continuing.service.answer(ADA, asked[1].approval_id, Verdict.DENY, "", None, TRACE), ApprovalView)
+    assert (await continuing.called(token, "refund", {**REFUND, "amount": 1})).decision == "allow"
+    assert (await continuing.called(token, "refund", {**REFUND, "amount": 3})).reason == "denied_before"

@@ -243,3 +243,18 @@ async def test_a_pending_child_that_is_denied_is_shown_as_such(world: World) -> 
     await sweep(world)
     assert good(await world.service.show(root, view.id, 0), DelegationView).reason == "approval_denied"
     assert [one.reason for one in await world.audit("ended")] == ["approval_denied"]
+
+
+async def test_a_row_that_cannot_be_read_does_not_stop_the_sweep(world: World, tmp_path: Path) -> None:
+    root = await world.root()
+    first = await world.child(root, ("refund",), task=RISKY)
+    second = await world.child(root, ("refund",), task={**RISKY, "resource_count": 6})
+    assert first.approval is not None
+    assert second.approval is not None
+    with sqlite3.connect(tmp_path / "carnet.db") as conn:
+        conn.execute("DROP TRIGGER approval_moves")
+        conn.execute("UPDATE approval SET body = CAST('{}' AS BLOB) WHERE id = ?", (first.approval.id,))
+    conn.close()
+    world.clock.advance(120)
+    await sweep(world)
+    assert [line.approval for line in await world.audit("timed_out")] == [second.approval.id]

@@ -1,7 +1,7 @@
 """Sweep: write down what the clock, the policy or a revocation has ended. No rule rests on it; any node may do it."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import replace
 
 from carnet.audit import Kind as Event
@@ -36,16 +36,21 @@ async def sweep(ctx: Context, now: int) -> int:
     written = 0
     for tenant, kind, id in await ctx.store.due(now, _DUE):
         registry = ctx.registries.get(tenant)
-        if registry is None:
-            continue
-        try:
-            written += await _settle_due(ctx, registry, kind, id)
-        except Corrupt as fault:  # the others must not wait for it
-            _LOG.error("sweep met a row that cannot be read", extra={"fields": {"id": id, "problem": str(fault)}})
-    for registry in ctx.registries.values():
-        written += await _supersede_all(ctx, registry)
-        written += await _write_fallen(ctx, registry.tenant, now)
+        if registry is not None:
+            written += await _apart(id, _settle_due(ctx, registry, kind, id))
+    for registry in tuple(ctx.registries.values()):
+        written += await _apart(registry.tenant, _supersede_all(ctx, registry))
+        written += await _apart(registry.tenant, _write_fallen(ctx, registry.tenant, now))
     return written
+
+
+async def _apart(name: str, step: Awaitable[int]) -> int:
+    """A row that cannot be read is said and left: what does not concern it must not wait for it."""
+    try:
+        return await step
+    except Corrupt as fault:
+        _LOG.error("the sweep met a row that cannot be read", extra={"fields": {"of": name, "problem": str(fault)}})
+        return 0
 
 
 async def _settle_due(ctx: Context, registry: Registry, kind: str, id: str) -> int:
