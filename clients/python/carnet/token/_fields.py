@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import Any, cast
 
 from carnet.reasons import Reason, Refusal
 
-__all__ = ["ID", "Fault", "members", "number", "optional_text", "record", "text"]
+__all__ = ["ID", "Fault", "Texts", "members", "number", "optional_text", "record", "text"]
 
 ID = re.compile(r"[\x21-\x7e]{1,256}")
 
@@ -21,6 +22,8 @@ class Fault(Exception):
 
 def members(obj: Mapping[str, Any], required: frozenset[str], optional: frozenset[str], where: str) -> None:
     """The closed set: nothing missing, nothing unknown. An unknown name is not repeated, it may be anything."""
+    if obj.keys() == required:
+        return
     missing = required - obj.keys()
     if missing:
         raise Fault(f"{where} lacks the claim {min(missing)}")
@@ -33,6 +36,25 @@ def text(obj: Mapping[str, Any], name: str, pattern: re.Pattern[str] = ID) -> st
     if type(value) is not str or pattern.fullmatch(value) is None:
         raise Fault(f"the claim {name} is no string of the allowed form")
     return value
+
+
+class Texts:
+    """Several members that `text` would read, checked at once: joined by line feeds, which no pattern may allow."""
+
+    __slots__ = ("_all", "_get", "_patterns", "_types")
+
+    def __init__(self, **patterns: re.Pattern[str]) -> None:
+        self._patterns = patterns
+        self._get = itemgetter(*patterns)
+        self._all = re.compile("\n".join(pattern.pattern for pattern in patterns.values()))
+        self._types = [str] * len(patterns)
+
+    def of(self, obj: Mapping[str, Any]) -> tuple[str, ...]:
+        values: tuple[Any, ...] = self._get(obj)
+        if [*map(type, values)] != self._types or self._all.fullmatch("\n".join(values)) is None:
+            for name, pattern in self._patterns.items():  # which one it was
+                text(obj, name, pattern)
+        return values
 
 
 def optional_text(obj: Mapping[str, Any], name: str, pattern: re.Pattern[str] = ID) -> str | None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from carnet.reasons import Reason
-from carnet.token._fields import Fault, members, number, optional_text, record, text
+from carnet.token._fields import ID, Fault, Texts, members, number, optional_text, record, text
 from carnet.token.claims import Chain, Claims, DelegationClaim, actors, root_jti
 from carnet.token.names import DELEGATION, TOOL_DETAIL
 
@@ -19,7 +19,9 @@ _THUMBPRINT = re.compile(r"[A-Za-z0-9_-]{43}")
 _HEX_64 = re.compile(r"[0-9a-f]{64}")
 _TRACE = re.compile(r"(?!0{32})[0-9a-f]{32}")
 _JTI_TAIL = re.compile(r"[0-9a-f]{16}")
-_SCOPE_TOKEN = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,128}")  # RFC 6749 section 3.3
+_SCOPE_TOKEN = r"[\x21\x23-\x5b\x5d-\x7e]{1,128}"  # RFC 6749 section 3.3
+_SCOPE = re.compile(f"{_SCOPE_TOKEN}(?: {_SCOPE_TOKEN})*+")
+_LINK = re.compile(f"{_DLG.pattern}\n{_NAME.pattern}\n{ID.pattern}")
 _MAX_TIME = 2**33 - 1
 _MAX_COUNT = 2**31 - 1
 
@@ -40,35 +42,42 @@ _PRIVATE = frozenset(
     }
 )
 _DETAIL = frozenset({"type", "locations", "actions", "constraints"})
+_POLICY = frozenset({"id", "version", "digest"})
+_JKT = frozenset({"jkt"})
 _NONE: frozenset[str] = frozenset()
+_CLAIM_TEXTS = Texts(iss=ID, sub=ID, aud=ID, client_id=ID, jti=ID, txn=_DLG, tenant=_TENANT)
+_DELEGATION_TEXTS = Texts(id=_DLG, agent=_NAME, trace_id=_TRACE)
+_POLICY_TEXTS = Texts(id=ID, digest=ID)
+_LINK_TYPES = [str, str, str]
 
 
 def read_claims(payload: Mapping[str, Any]) -> Claims:
     """Raises Fault."""
-    members(payload, _COMMON, frozenset({"act", "scope", "cnf", "authorization_details"}), "the token")
+    if payload.keys() != _CHILD:
+        members(payload, _COMMON, frozenset({"act", "scope", "cnf", "authorization_details"}), "the token")
     delegation = _delegation(record(payload[DELEGATION], DELEGATION))
     root = delegation.depth == 0
     if root:
         members(payload, _COMMON, frozenset({"cnf"}), "a root token")
     else:
         members(payload, _CHILD, frozenset({"cnf", "authorization_details"}), "a child token")
-    aud = text(payload, "aud")
+    iss, sub, aud, client_id, jti, txn, tenant = _CLAIM_TEXTS.of(payload)
     scope = () if root else _scope(payload)
     claims = Claims(
-        iss=text(payload, "iss"),
-        sub=text(payload, "sub"),
+        iss=iss,
+        sub=sub,
         aud=aud,
-        client_id=text(payload, "client_id"),
+        client_id=client_id,
         act=None if root else record(payload["act"], "act"),
         scope=scope,
         authorization_details=_details(payload, aud, scope),
         jkt=_jkt(payload),
-        jti=text(payload, "jti"),
+        jti=jti,
         iat=number(payload, "iat", 1, _MAX_TIME),
         nbf=number(payload, "nbf", 1, _MAX_TIME),
         exp=number(payload, "exp", 1, _MAX_TIME),
-        txn=text(payload, "txn", _DLG),
-        tenant=text(payload, "tenant", _TENANT),
+        txn=txn,
+        tenant=tenant,
         delegation=delegation,
     )
     _agree(claims)
@@ -78,24 +87,26 @@ def read_claims(payload: Mapping[str, Any]) -> Claims:
 def _delegation(obj: Mapping[str, Any]) -> DelegationClaim:
     members(obj, _PRIVATE, _NONE, "the delegation claim")
     policy = record(obj["policy"], "policy")
-    members(policy, frozenset({"id", "version", "digest"}), _NONE, "the policy claim")
+    members(policy, _POLICY, _NONE, "the policy claim")
     depth = number(obj, "depth", 0, _MAX_COUNT)
     if depth > 1:
         raise Fault("the depth of the delegation is more than one level", Reason.TOKEN_CHAIN)
     limit = obj["resource_limit"]
+    id, agent, trace_id = _DELEGATION_TEXTS.of(obj)
+    policy_id, policy_digest = _POLICY_TEXTS.of(policy)
     return DelegationClaim(
-        id=text(obj, "id", _DLG),
+        id=id,
         chain=_chain(obj["chain"]),
         level=number(obj, "level", 0, 2),
         depth=depth,
-        agent=text(obj, "agent", _NAME),
+        agent=agent,
         approval_id=optional_text(obj, "approval_id", _APR),
-        policy_id=text(policy, "id"),
+        policy_id=policy_id,
         policy_version=number(policy, "version", 0, _MAX_COUNT),
-        policy_digest=text(policy, "digest"),
+        policy_digest=policy_digest,
         payload_sha256=optional_text(obj, "payload_sha256", _HEX_64),
         resource_limit=None if limit is None else number(obj, "resource_limit", 0, _MAX_COUNT),
-        trace_id=text(obj, "trace_id", _TRACE),
+        trace_id=trace_id,
     )
 
 
@@ -108,11 +119,9 @@ def _chain(value: object) -> Chain:
 def _link(value: object) -> tuple[str, str, str]:
     if type(value) is not list or len(value) != 3:
         raise Fault("a link of the chain is not [delegation, agent, client]", Reason.TOKEN_CHAIN)
-    named: dict[str, Any] = {"delegation": value[0], "agent": value[1], "client": value[2]}
-    try:
-        return text(named, "delegation", _DLG), text(named, "agent", _NAME), text(named, "client")
-    except Fault:
-        raise Fault("a link of the chain holds no ids", Reason.TOKEN_CHAIN) from None
+    if [*map(type, value)] != _LINK_TYPES or _LINK.fullmatch("\n".join(value)) is None:
+        raise Fault("a link of the chain holds no ids", Reason.TOKEN_CHAIN)
+    return value[0], value[1], value[2]
 
 
 def _scope(payload: Mapping[str, Any]) -> tuple[str, ...]:
@@ -120,7 +129,7 @@ def _scope(payload: Mapping[str, Any]) -> tuple[str, ...]:
     if type(value) is not str:
         raise Fault("the claim scope is no string")
     tools = tuple(value.split(" "))
-    if any(_SCOPE_TOKEN.fullmatch(tool) is None for tool in tools) or len(set(tools)) != len(tools):
+    if _SCOPE.fullmatch(value) is None or len(set(tools)) != len(tools):
         raise Fault("the claim scope is no list of distinct tools")
     return tools
 
@@ -157,7 +166,7 @@ def _jkt(payload: Mapping[str, Any]) -> str | None:
     if "cnf" not in payload:
         return None
     cnf = record(payload["cnf"], "cnf")
-    members(cnf, frozenset({"jkt"}), _NONE, "the cnf claim")
+    members(cnf, _JKT, _NONE, "the cnf claim")
     return text(cnf, "jkt", _THUMBPRINT)
 
 
