@@ -11,7 +11,7 @@ from carnet.reasons import CATALOGUE, Reason, Refusal
 from tests.tree import ROOT, Module, modules, parsed
 
 PUBLIC = [module for module in modules() if not module.is_private]
-BARE = {"carnet_broker"}  # packages that are only a namespace of their modules
+PLUMBING = {"TYPE_CHECKING", "import_module", "annotations"}  # what importing on first use needs
 
 
 def declared(module: Module) -> list[str] | None:
@@ -34,10 +34,27 @@ def test_all_names_exactly_what_a_module_offers(module: Module) -> None:
         assert not defined(module), f"{module.name} defines {sorted(defined(module))} and has no __all__"
         return
     assert len(names) == len(set(names)), "a name stands twice"
-    assert defined(module) <= set(names), f"not in __all__: {sorted(defined(module) - set(names))}"
+    if "register" not in names:  # commands are registered by their module, and offered to nobody else
+        assert defined(module) <= set(names), f"not in __all__: {sorted(defined(module) - set(names))}"
     loaded = importlib.import_module(module.name)
     missing = [name for name in names if not hasattr(loaded, name)]
     assert not missing, f"{module.name}.__all__ names what is not there: {missing}"
+
+
+def test_nobody_takes_a_name_that_a_module_does_not_offer() -> None:
+    offered = {module.name: declared(module) for module in modules()}
+    inside = {f"{module.name}.{other.name.rpartition('.')[2]}" for module in modules() for other in modules()}
+    taken = [
+        f"{module.name} takes {node.module}.{alias.name}"
+        for module in modules()
+        for node in ast.walk(parsed(module.path))
+        if isinstance(node, ast.ImportFrom) and node.module in offered
+        for alias in node.names
+        if alias.name not in (offered[node.module] or [])
+        and f"{node.module}.{alias.name}" not in inside & offered.keys()
+        and not alias.name.startswith("__")
+    ]
+    assert not taken, "\n".join(taken)
 
 
 @pytest.mark.parametrize("package", ["carnet", "carnet_policy"])
@@ -45,7 +62,8 @@ def test_a_package_shows_nothing_but_its_public_names(package: str) -> None:
     loaded = importlib.import_module(package)
     assert set(loaded.__all__) <= set(dir(loaded))
     submodules = {path.stem for path in Path(loaded.__path__[0]).iterdir()}
-    others = {name for name in dir(loaded) if not name.startswith("_")} - set(loaded.__all__) - submodules
+    shown = {name for name in dir(loaded) if name.isidentifier() and not name.startswith("_")}
+    others = shown - set(loaded.__all__) - submodules - PLUMBING
     assert not others, f"{package} leaks {sorted(others)}"
 
 
