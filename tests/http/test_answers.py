@@ -128,10 +128,11 @@ def test_the_openapi_document_names_every_route(world: World, server: BrokerServ
 
 
 def test_a_request_on_loopback_takes_less_than_10_ms(world: World) -> None:
-    for path in ("/healthz", "/readyz", "/v1/delegations"):
+    run = world.root()
+    for path in ("/healthz", "/readyz", f"/v1/delegations/{run['run_id']}"):
         took = []
         for _ in range(60):
             started = time.perf_counter()
-            world.http.get(path)
+            assert world.get(path, run["access_token"]).status_code == 200
             took.append(time.perf_counter() - started)
         assert statistics.median(took) < 0.010, path
