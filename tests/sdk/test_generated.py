@@ -25,7 +25,8 @@ def test_the_committed_twin_is_the_generated_one(make_sync: ModuleType) -> None:
 
 
 def test_names_strings_and_comments_are_told_apart(make_sync: ModuleType) -> None:
-    source = '"""Doc."""\nasync def f(awaited):  # noqa: ASYNC109\n    x = "await AsyncBroker"\n    return await g(awaited)\n'
+    source = '"""Doc."""\nasync def f(awaited):  # noqa: ASYNC109\n    x = "await AsyncBroker"\n'
+    source += "    return await g(awaited)\n"
     made = make_sync.sync_of(source)
     assert made == make_sync.HEADER + '\ndef f(awaited):\n    x = "await Broker"\n    return g(awaited)\n'
 

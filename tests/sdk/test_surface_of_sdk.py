@@ -32,7 +32,7 @@ def test_importing_loads_nothing_heavy() -> None:
 
 def test_a_guard_and_a_broker_are_made_without_loading_anything_heavy() -> None:
     code = (
-        "import sys, carnet; g = carnet.Guard('x'); g.tool(lambda a: a, name='t'); carnet.Broker('http://127.0.0.1:1'); "
+        "import sys, carnet; carnet.Guard('x').tool(lambda a: a, name='t'); carnet.Broker('http://127.0.0.1:1'); "
         f"print([m for m in {HEAVY} if m in sys.modules])"
     )
     assert in_fresh_python(code) == "[]"

@@ -26,7 +26,7 @@ from carnet.guard.forms import (
     Words,
 )
 
-__all__ = ["evaluate", "form_of", "is_injected", "is_model"]
+__all__ = ["evaluate", "form_of", "is_injected", "is_model", "resolved"]
 
 _SCALARS: dict[Any, Form] = {kind: Exact(kind) for kind in (str, int, float, bool, type(None))}
 _SCALARS[None] = _SCALARS[type(None)]

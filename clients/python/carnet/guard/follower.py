@@ -9,7 +9,7 @@ import random
 import threading
 from collections.abc import Callable
 
-from carnet.errors import CarnetError
+from carnet.errors import CarnetError, ConfigError
 from carnet.guard.feed import Gap
 from carnet.guard.freshness import Anchor
 from carnet.guard.loading import Loading
@@ -76,6 +76,7 @@ class Follower:
     def _lost(self, fault: Exception) -> None:
         if isinstance(fault, CarnetError | Gap):
             self._state.problem = str(fault)
+            self._state.fault = fault if isinstance(fault, ConfigError) else None
         else:
             self._state.problem = f"the follower failed ({type(fault).__name__})"
             _log.error("the follower failed", exc_info=fault)

@@ -150,11 +150,17 @@ class Guard:
         return frozenset(self._tools)
 
     def started(self) -> Works:
-        """The running parts, once they are ready or 2 s are over: a call then is refused with the reason why."""
+        """The running parts, once they are ready or 2 s are over: a call then is refused with the reason why.
+
+        ConfigError, at the start, for a set-up that the broker shows to be wrong."""
         begun = self._works is not None
         works = self._begun()
         if not begun and not works.speaks_for_child:
-            works.state.await_change(lambda: works.state.lacking(1) is None, _START)
+            state = works.state
+            state.await_change(lambda: state.lacking(1) is None or state.fault is not None, _START)
+            if state.fault is not None:
+                self.close()
+                raise ConfigError(str(state.fault))
         return works
 
     def ship(self) -> None:

@@ -27,7 +27,7 @@ from carnet.wire.answer import reason_of
 if TYPE_CHECKING:
     from carnet_policy import Decision
 
-__all__ = ["Lanes", "Opened"]
+__all__ = ["Lanes", "Opened", "judge", "no_sink"]
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _log = logging.getLogger("carnet.guard")
@@ -60,7 +60,7 @@ class Lanes:
     def local(self, case: Case) -> tuple[Opened, dict[str, Any]]:
         """Decide in process: the call and the intent that must be durable before it runs. Raises Refused."""
         decision = judge(case.book, case)
-        call = new_call()
+        call = _new_call()
         if decision.effect.value != "allow":
             refusal = Refusal(reason_of(decision.reason), decision.detail)
             self.refuse(case, refusal, call=call, rule=decision.rule)
@@ -99,7 +99,7 @@ class Lanes:
             self._upkeep.later(lambda: self._asking.refusal(case))
             return
         line = self._line(
-            case, Kind.CALL_DECIDED, call or new_call(), "deny", refusal.reason.value, refusal.detail, rule
+            case, Kind.CALL_DECIDED, call or _new_call(), "deny", refusal.reason.value, refusal.detail, rule
         )
         self._journal.queue(line)
 
@@ -157,7 +157,7 @@ def judge(book: Book, case: Case) -> "Decision":
     return evaluate(book.policy, Call(case.tool, case.frozen.json), None)
 
 
-def new_call() -> str:
+def _new_call() -> str:
     """A call id of the local lane: 130 random bits, in the form of the broker's."""
     return "call_" + "".join(_ALPHABET[byte & 31] for byte in secrets.token_bytes(26))
 

@@ -1,14 +1,20 @@
-"""Brings journal lines to the broker in batches: those of this process, and those of processes that died."""
+"""Brings journal lines to the broker in batches: those of this process, and those of processes that died.
+
+A dead process says no more how its last calls ended, so whoever ships its file says that this is unknown.
+"""
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from carnet.audit import Kind
 from carnet.errors import Refused
 from carnet.guard.journal import Journal
 from carnet.guard.journalfile import SUFFIX, lock, read_lines
+from carnet.guard.records import ended
 
 __all__ = ["Shipper"]
 
@@ -34,35 +40,61 @@ class Shipper:
             if self._ship(id, path, last):
                 self._journal.shipped(id)
         mine = {path for _, path, _ in self._journal.files()}
-        for path in sorted(self._journal.folder.glob(f"*{SUFFIX}")):
-            if path not in mine:
-                self._adopt(path)
+        with ExitStack() as held:
+            self._adopt(_taken(self._journal.folder, mine, held))
 
-    def _adopt(self, path: Path) -> None:
-        """A file whose writer is dead is ours as soon as we hold its lock."""
-        fd = lock(path)
-        if fd is None:
-            return
-        try:
-            if self._ship(path.name.removesuffix(SUFFIX), path, None):
+    def _adopt(self, paths: Sequence[Path]) -> None:
+        """Ship whole files of dead processes, oldest first, and remove them."""
+        shipped = [path for path in paths if self._ship(path.name.removesuffix(SUFFIX), path, None)]
+        known = {str(line.get("call")) for path in paths for _, line, _ in read_lines(path) if _is_outcome(line)}
+        for path in shipped:
+            if self._end(path, known):
                 path.unlink(missing_ok=True)
-        finally:
-            os.close(fd)
+
+    def _end(self, path: Path, known: set[str]) -> bool:
+        """Say of each call without an outcome that its end is unknown: the same lines whoever says it, however often."""
+        last, lines = 0, []
+        for last, line, _ in read_lines(path):  # noqa: B007 - the last number is wanted
+            if line.get("kind") == Kind.CALL_INTENT and line.get("call") not in known:
+                lines.append(ended(str(line["call"]), int(line["at"]), "unknown", "the guard's process ended"))
+        id = path.name.removesuffix(SUFFIX)
+        parts = range(0, len(lines), _BATCH)
+        return all(self._sent(id, path, last + 1 + part, lines[part : part + _BATCH]) for part in parts)
 
     def _ship(self, id: str, path: Path, last: int | None) -> bool:
         if id in self._rejected:
             return False
         after, offset = self._done.get(id, (0, 0))
         for first, lines, end in _batches(path, after, offset, last):
-            try:
-                self._send(id, first, lines)
-            except Refused as refused:
-                # The broker will not take these lines: keep the file for a person instead of trying for ever.
-                _log.error("journal %s: the broker refused lines from %d on (%s)", path, first, refused)
-                self._rejected.add(id)
+            if not self._sent(id, path, first, lines):
                 return False
             self._done[id] = (first + len(lines) - 1, end)
         return True
+
+    def _sent(self, id: str, path: Path, first: int, lines: list[Mapping[str, Any]]) -> bool:
+        try:
+            self._send(id, first, lines)
+        except Refused as refused:
+            # The broker will not take these lines: keep the file for a person instead of trying for ever.
+            _log.error("journal %s: the broker refused lines from %d on (%s)", path, first, refused)
+            self._rejected.add(id)
+            return False
+        return True
+
+
+def _taken(folder: Path, mine: set[Path], held: ExitStack) -> list[Path]:
+    """Files whose writers are dead, locked until `held` ends; a process's older file before its later one."""
+    ages = {}
+    for path in folder.glob(f"*{SUFFIX}"):
+        fd = None if path in mine else lock(path)
+        if fd is not None:
+            held.callback(os.close, fd)
+            ages[path] = (os.fstat(fd).st_mtime_ns, path)
+    return sorted(ages, key=ages.__getitem__)
+
+
+def _is_outcome(line: Mapping[str, Any]) -> bool:
+    return line.get("kind") == Kind.CALL_OUTCOME
 
 
 def _batches(

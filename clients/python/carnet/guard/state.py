@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 
 from carnet.clock import Clock
+from carnet.errors import ConfigError
 from carnet.guard.book import Book
 from carnet.guard.feed import Feed
 from carnet.guard.freshness import Freshness
@@ -25,6 +26,7 @@ class State:
         self.keys = KeySet()
         self.book: Book | None = None
         self.cache: VerifiedCache | None = None
+        self.fault: ConfigError | None = None  # a set-up that can't work, found out at the broker
         self.generation = 0  # grows after each change of marks, keys or book
         self.problem = "nothing was heard from the broker yet"
         self._changed = threading.Condition()
@@ -34,7 +36,7 @@ class State:
         before = self.book
         if before is None or (before.issuer, before.audience, before.host) != (book.issuer, book.audience, book.host):
             self.cache = VerifiedCache(issuer=book.issuer, audience=book.audience, host=book.host)
-        self.book = book
+        self.book, self.fault = book, None
         self.changed()
 
     def changed(self) -> None:
