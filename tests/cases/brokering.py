@@ -94,7 +94,7 @@ class CaseBroker:
         """Another carnet.yaml; the problem that kept it from coming into force."""
         (self.folder / "carnet.yaml").write_text(json.dumps(registry))
         self.upkeep("reload")
-        return self.server.broker.problems.get("config")
+        return next(iter(self.server.broker.problems.values()), None)
 
     def upkeep(self, *names: str) -> None:
         """Run these rounds of background work now instead of at their next turn."""

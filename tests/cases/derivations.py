@@ -1,6 +1,5 @@
 """Kind `derive`: a parent with these tools spawns one child with this task, over HTTP."""
 
-import json
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -11,6 +10,7 @@ from tests.cases.registering import TENANT, Agent, Setup, catalog_of
 from tests.cases.verdict import CaseFailed, expect
 from tests.cases.work import facts_of
 from tests.cases.world import World
+from tests.cases.writing import to_json
 
 __all__ = ["play"]
 
@@ -96,7 +96,7 @@ def _spawned(world: World, parent: Mapping[str, Any], task: Mapping[str, Any]) -
     left = int(parent.get("ttl_left", 3600))
     if left < SHORTEST_RUN:
         world.advance(SHORTEST_RUN - left)
-    body = json.dumps({"target": "worker", "task": task}).encode()
+    body = to_json({"target": "worker", "task": task}).encode("utf-8", "surrogatepass")
     headers = {"content-type": "application/json"}
     answer = world.request("POST", "/v1/delegations", bearer=bearer, content=body, headers=headers)
     return answer.status_code, answer.json()

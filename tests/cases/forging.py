@@ -2,7 +2,6 @@
 
 import hashlib
 import hmac
-import json
 import re
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
@@ -10,6 +9,7 @@ from typing import Any
 
 from carnet.token.signer import P256Signer
 from tests.cases.verdict import CaseFailed
+from tests.cases.writing import to_json
 
 __all__ = ["Forge", "encoded"]
 
@@ -69,13 +69,14 @@ class Forge:
 
     def token(self, sign: str, given: Mapping[str, Any]) -> str:
         """given: raw_payload, raw_payload_append, raw_header_prepend as the case has them."""
-        header = json.dumps(self.header, separators=(",", ":"), ensure_ascii=False)
-        payload = str(given.get("raw_payload", json.dumps(self.claims, separators=(",", ":"), ensure_ascii=False)))
+        header = to_json(self.header)
+        payload = str(given.get("raw_payload", to_json(self.claims)))
         if "raw_payload_append" in given:
             payload = f"{payload[:-1]},{given['raw_payload_append']}}}"
         if "raw_header_prepend" in given:
             header = f"{{{given['raw_header_prepend']},{header[1:]}"
-        signed = f"{encoded(self.filled(header).encode())}.{encoded(payload.encode('utf-8', 'surrogatepass'))}"
+        parts = (self.filled(header), payload)
+        signed = ".".join(encoded(part.encode("utf-8", "surrogatepass")) for part in parts)
         return f"{signed}.{encoded(self._signature(sign, signed.encode()))}"
 
     def _signature(self, sign: str, data: bytes) -> bytes:

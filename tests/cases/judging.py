@@ -1,6 +1,5 @@
 """What cases of several kinds expect in the same words: reasons, times, alternatives."""
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -8,6 +7,7 @@ from carnet.arguments import parse
 from carnet.reasons import CATALOGUE, Reason, Refusal
 from tests.cases.reading import words
 from tests.cases.verdict import CaseFailed, expect
+from tests.cases.writing import to_json
 
 __all__ = ["alternatives", "arguments", "as_text", "check_reason", "check_time", "refusal_text"]
 
@@ -64,7 +64,7 @@ def arguments(call: Mapping[str, Any]) -> dict[str, Any] | Refusal:
         return parse(str(call["args_json"]))
     args = call.get("args", {})
     try:
-        text = json.dumps(args, ensure_ascii=False)
+        text = to_json(args)
     except (TypeError, ValueError) as error:
         raise CaseFailed(f"args are not JSON values: {error}") from error
     return parse(text)

@@ -82,6 +82,7 @@ def _revoke(player: Player, step: Step, mark: str) -> Answer:
     answer = player.world.request("POST", "/v1/revocations", bearer=bearer, json=body)
     player.settle()
     if answer.is_success:
+        player.revoked_at = answer.json()["seq"]
         return Answer("ok", status=answer.status_code)
     document = answer.json()
     return Answer("refused", f"{document['reason']} {document['detail']}", answer.status_code)

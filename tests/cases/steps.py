@@ -47,7 +47,8 @@ class Player:
         self.names: dict[str, object] = {}
         self.runs: set[str] = set()
         self.slowest = 0.0
-        self._patience = patience
+        self.revoked_at = 0  # seq of the last revocation in the feed
+        self.patience = patience
         self._settle_until = 0.0
         self._executed_before = world.tools.executions
         self._records_before = world.last_record()
@@ -72,7 +73,7 @@ class Player:
 
     def settle(self, seconds: float | None = None) -> None:
         """From now on answers may lag for so long."""
-        self._settle_until = time.monotonic() + (self._patience if seconds is None else seconds)
+        self._settle_until = time.monotonic() + (self.patience if seconds is None else seconds)
 
     def play(self, steps: Any, prefix: str = "", *, free: bool = False) -> None:
         for number, step in enumerate(steps, 1):
@@ -131,6 +132,7 @@ def resume(player: Player, step: Mapping[str, Any]) -> Answer:
     paused = player.names.pop("@paused", None)
     if not isinstance(paused, Paused):
         raise CaseFailed("resume without pause_between")
+    player.world.tools.catch_up(player.revoked_at, player.patience)
     paused.held.release()
     answer = paused.waiting.result(timeout=READY)
     if "expect" in step:

@@ -1,4 +1,4 @@
-"""The copy of the cases that lies here, one test each; and the runner's own promises."""
+"""The cases that lie here, one test each; and the runner's own promises."""
 
 import json
 import subprocess
@@ -11,14 +11,20 @@ from tests.cases.playing import play
 from tests.cases.reading import Case, Collection, collect
 from tests.cases.verdict import Ending
 
-DATA = Path(__file__).parent / "data"
-FILES = collect(DATA)
+FOLDER = Path(__file__).parent
+DATA, OWN = collect(FOLDER / "data"), collect(FOLDER / "own")
 
 
-@pytest.mark.parametrize("case", FILES.cases, ids=lambda case: case.id)
+@pytest.mark.parametrize("case", DATA.cases, ids=lambda case: case.id)
 def test_case(case: Case) -> None:
-    for result in play(Collection((case,), FILES.policies)):
+    for result in play(Collection((case,), DATA.policies)):
         assert result.ending is not Ending.FAILED, result.detail
+
+
+@pytest.mark.parametrize("case", OWN.cases, ids=lambda case: case.id)
+def test_step_or_word_that_no_other_case_uses(case: Case) -> None:
+    for result in play(Collection((case,), {})):
+        assert result.ending is Ending.PASSED, result.detail
 
 
 def played(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:

@@ -81,6 +81,11 @@ class ToolHost:
         """Wait until the guard, too, has this time: it takes it from the broker's feed."""
         self.settled(lambda: self.guard.started().state.now() >= now)
 
+    def catch_up(self, seq: int, seconds: float) -> None:
+        """Give the guard the time that it may take to hear of a revocation."""
+        state = self.guard.started().state
+        state.await_change(lambda: state.feed.tenant.seq >= seq, seconds)
+
     def call(self, child: Child, tool: str, args: Mapping[str, Any], approval: str | None) -> Outcome:
         """One call through the guard, naming an approval if there is one to name."""
         named = naming.set(approval)

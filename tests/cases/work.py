@@ -63,6 +63,8 @@ def spawn(player: Player, step: Step) -> Answer:
 
 def call(player: Player, step: Step) -> Answer:
     child = player.named(step, "token", Child, Run)
+    if isinstance(child, Child) and child.bearer is None:
+        return Answer("deny", "token_missing the delegation is pending, so no token exists")
     args = arguments(step)
     if isinstance(args, Refusal):
         return Answer("deny", refusal_text(args))
