@@ -10,7 +10,7 @@ from carnet_broker.service.lines import by_principal
 from carnet_broker.service.permitting import permitted
 from carnet_broker.service.principals import Principal
 from carnet_broker.service.settling import note
-from carnet_broker.service.views import KeysView
+from carnet_broker.service.views import KeyLine, KeysView
 
 __all__ = ["rotate_keys", "show_keys"]
 
@@ -32,4 +32,5 @@ async def rotate_keys(ctx: Context, who: Principal, trace: str) -> KeysView | Re
 
 
 def _view(ctx: Context) -> KeysView:
-    return KeysView(active=ctx.keys.active.kid, jwks=ctx.keys.jwks())
+    states = tuple(KeyLine(kid=key.kid, state=key.state.value, since=key.since) for key in ctx.keys.states)
+    return KeysView(active=ctx.keys.active.kid, keys=states, jwks=ctx.keys.jwks())

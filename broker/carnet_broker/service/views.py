@@ -20,6 +20,7 @@ __all__ = [
     "GuardView",
     "HostView",
     "Issued",
+    "KeyLine",
     "KeysView",
     "Listing",
     "PolicyRef",
@@ -212,8 +213,18 @@ class GuardList:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KeyLine:
+    """state: prepared, active, retiring. since: Unix seconds at which the key got it."""
+
+    kid: str
+    state: str
+    since: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KeysView:
     active: str  # kid
+    keys: tuple[KeyLine, ...]
     jwks: Mapping[str, Any]
 
 
