@@ -100,10 +100,10 @@ def serve_command(module: str = "carnet.cli") -> list[str]:
     return [sys.executable, "-m", module, "serve"]
 
 
-def broker(scene: Scene, command: Sequence[str] | None = None, **more: str) -> Process:
+def broker(scene: Scene, command: Sequence[str] | None = None, ready: str = "/readyz", **more: str) -> Process:
     """Start the broker of a deployment."""
     environ = scene.environment(**more)
-    return Process(command or serve_command(), environ, scene.folder / "broker.log", scene.port, "/readyz")
+    return Process(command or serve_command(), environ, scene.folder / "broker.log", scene.port, ready)
 
 
 def tool_server(scene: Scene, port: int, ledger: Path, variant: str = "", **more: str) -> Process:

@@ -52,8 +52,9 @@ class Shipper:
                 path.unlink(missing_ok=True)
 
     def _end(self, path: Path, known: set[str]) -> bool:
-        """Say of each call without an outcome that its end is unknown: the same lines whoever says it, however often."""
-        last, lines = 0, []
+        """Say that the end of each call without an outcome is unknown, in the same lines each time: a repeat is dropped."""
+        last = 0
+        lines: list[Mapping[str, Any]] = []
         for last, line, _ in read_lines(path):  # noqa: B007 - the last number is wanted
             if line.get("kind") == Kind.CALL_INTENT and line.get("call") not in known:
                 lines.append(ended(str(line["call"]), int(line["at"]), "unknown", "the guard's process ended"))
