@@ -41,7 +41,8 @@ def install(guard: Guard, app: FastAPI, unguarded: Collection[str] = ()) -> None
 
 
 class _Open:
-    """Which requests need no token: documentation pages, and the templates that were named."""
+    """Which requests need no token: documentation pages, and the templates that were named. endpoints: ids of the
+    functions that routes with these very templates call; another route that only matches the same path is not open."""
 
     def __init__(self, app: FastAPI, unguarded: Collection[str], documentation: Collection[int]) -> None:
         self.documentation = documentation
@@ -52,10 +53,12 @@ class _Open:
         self._patterns: list[re.Pattern[str]] = [compile_path(template)[0] for template in unguarded]
         pages = (app.openapi_url, app.docs_url, app.redoc_url, app.swagger_ui_oauth2_redirect_url)
         self._pages = frozenset(page for page in pages if page is not None)
+        self.endpoints: frozenset[int] = frozenset()
 
     def passes(self, scope: MutableMapping[str, Any]) -> bool:
         path = _path(scope)
-        return path in self._pages or any(pattern.match(path) for pattern in self._patterns)
+        page = path in self._pages and scope.get("method") in ("GET", "HEAD")
+        return page or any(pattern.match(path) for pattern in self._patterns)
 
 
 def _path(scope: MutableMapping[str, Any]) -> str:
@@ -73,9 +76,10 @@ def _documentation(app: FastAPI) -> frozenset[int]:
 
 def _gate(guard: Guard, opened: _Open) -> Callable[[HTTPConnection], Any]:
     async def carnet_gate(connection: HTTPConnection) -> None:
-        if opened.passes(connection.scope):
+        endpoint = connection.scope.get("endpoint")
+        if id(endpoint) in opened.endpoints:
             return
-        tool = guard.owned(connection.scope.get("endpoint"))
+        tool = guard.owned(endpoint)
         if tool is None:
             raise Refused(Reason.UNGUARDED_ROUTE)
         holder = current_child()
@@ -94,6 +98,8 @@ def _check(app: FastAPI, opened: _Open) -> Callable[[], None]:
         if len(routes) != seen[0]:
             for route, path in routes:
                 _coverable(route, path, opened)
+            named = (route for route, path in routes if path in opened.templates)
+            opened.endpoints = frozenset(id(getattr(route, "endpoint", route)) for route in named)
             seen[0] = len(routes)
 
     return check
