@@ -15,7 +15,7 @@ from carnet.current import entered
 class Holder:
     """A current child that is nothing but its token."""
 
-    id, agent, level, expires_at, max_wait, traceparent = "dlg", "reader", 0, None, 5.0, None
+    id, agent, level, expires_at, max_wait, trace = "dlg", "reader", 0, None, 5.0, None
     tools: frozenset[str] = frozenset()
 
     def __init__(self, token: str) -> None:

@@ -1,7 +1,7 @@
 """Carnet: child-bound, scope-minimised, revocable credentials for agents that delegate.
 
-A parent opens a run with `Broker` (or `AsyncBroker`) and spawns children; a tool's owner wraps it with `Guard`. Names are
-imported when first used, so that importing the package costs next to nothing.
+A parent opens a run with `Broker` (or `AsyncBroker`) and spawns children; a tool's owner wraps it with `Guard`. Names
+are imported when first used, so that importing the package costs next to nothing.
 """
 
 from importlib import import_module

@@ -11,6 +11,8 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
+from carnet.trace import Trace
+
 __all__ = ["Holder", "bind", "current_child", "entered"]
 
 P = ParamSpec("P")
@@ -33,7 +35,7 @@ class Holder(Protocol):
     @property
     def max_wait(self) -> float | None: ...
     @property
-    def traceparent(self) -> str | None: ...
+    def trace(self) -> Trace | None: ...
     def token(self, host: str) -> str: ...
 
 

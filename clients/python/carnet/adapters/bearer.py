@@ -1,6 +1,7 @@
 """The bearer of a request as the current child of the server's code."""
 
 from carnet.token.claims import Claims
+from carnet.trace import Trace
 
 __all__ = ["Bearer"]
 
@@ -8,11 +9,11 @@ __all__ = ["Bearer"]
 class Bearer:
     """A verified token that came with a request. Nobody waits behind an HTTP request for a person: max_wait is 0."""
 
-    __slots__ = ("_claims", "_text", "traceparent")
+    __slots__ = ("_claims", "_text", "trace")
 
-    def __init__(self, text: str, claims: Claims, traceparent: str | None) -> None:
+    def __init__(self, text: str, claims: Claims, trace: Trace | None) -> None:
         self._text, self._claims = text, claims
-        self.traceparent = traceparent
+        self.trace = trace
 
     @property
     def max_wait(self) -> float | None:

@@ -11,7 +11,7 @@ from carnet.errors import ConfigError, Refused
 from carnet.guard.guard import Guard
 from carnet.guard.setup import Works
 from carnet.reasons import CATALOGUE, Reason
-from carnet.trace import extract
+from carnet.trace import Trace, extract
 
 __all__ = ["Edge"]
 
@@ -46,7 +46,7 @@ class Edge:
         if isinstance(claims, Refused):
             await _answer(send, scope, self._refused(works, claims, presented=token != ""))
             return
-        with entered(Bearer(token, claims, _traceparent(scope))):
+        with entered(Bearer(token, claims, _trace(scope))):
             await self._app(scope, receive, send)
 
     async def _lifespan(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -111,9 +111,8 @@ def _presented(scope: Scope) -> tuple[str, Refused | None]:
     return token.strip(b" ").decode("latin-1"), None
 
 
-def _traceparent(scope: Scope) -> str | None:
-    found = extract(list(_texts(scope, b"traceparent")), list(_texts(scope, b"tracestate")))
-    return None if found is None else found.header()
+def _trace(scope: Scope) -> Trace | None:
+    return extract(list(_texts(scope, b"traceparent")), list(_texts(scope, b"tracestate")))
 
 
 def _texts(scope: Scope, wanted: bytes) -> Iterable[str]:

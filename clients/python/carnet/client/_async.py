@@ -261,9 +261,9 @@ class AsyncChild:
         return self._status.reason if self._status is not None else None
 
     @property
-    def traceparent(self) -> str | None:
+    def trace(self) -> trace.Trace | None:
         """The trace that its calls belong to (W3C Trace Context)."""
-        return self._run._span()
+        return self._run._trace
 
     async def wait(self, timeout: float | None = None) -> Self:  # noqa: ASYNC109 - time-outs of requests, no cancel scope
         """Wait until the child is active, with every token in hand. timeout: seconds, None = the approval's deadline.

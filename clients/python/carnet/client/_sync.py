@@ -260,9 +260,9 @@ class Child:
         return self._status.reason if self._status is not None else None
 
     @property
-    def traceparent(self) -> str | None:
+    def trace(self) -> trace.Trace | None:
         """The trace that its calls belong to (W3C Trace Context)."""
-        return self._run._span()
+        return self._run._trace
 
     def wait(self, timeout: float | None = None) -> Self:
         """Wait until the child is active, with every token in hand. timeout: seconds, None = the approval's deadline.

@@ -10,7 +10,7 @@ from carnet.errors import Unavailable, refused
 from carnet.guard.case import Case
 from carnet.guard.session import Session
 from carnet.reasons import Reason, Refusal
-from carnet.trace import child, parse
+from carnet.trace import child
 from carnet.wire.answer import reason_of
 
 __all__ = ["Asking", "Stop"]
@@ -54,7 +54,7 @@ class Asking:
 
     def _attempt(self, case: Case) -> dict[str, Any]:
         # The key is new for each attempt and made here: a key from the caller would let a child replay a reservation.
-        trace = parse(case.holder.traceparent)
+        trace = case.holder.trace
         header = None if trace is None else child(trace, secrets.token_hex(8)).header()
         key = secrets.token_hex(16)
         return self._session.decide(case.token, case.tool, case.frozen.json, key=key, traceparent=header)

@@ -6,9 +6,9 @@ Broker: everything else; one request decides, reserves and records.
 
 import logging
 import secrets
+from base64 import b32encode
 from concurrent.futures import Future
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from carnet.audit import Kind
 from carnet.errors import Refused, Unavailable, refused
@@ -21,7 +21,6 @@ from carnet.guard.session import Session
 from carnet.guard.state import State
 from carnet.guard.upkeep import Upkeep
 from carnet.reasons import Reason, Refusal
-from carnet.trace import parse
 from carnet.wire.answer import reason_of
 
 if TYPE_CHECKING:
@@ -29,12 +28,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Lanes", "Opened", "judge", "no_sink"]
 
-_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _log = logging.getLogger("carnet.guard")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Opened:
+class Opened(NamedTuple):
     """A call that may run: its record is durable. digest: of the policy that decided; at: our clock at the answer."""
 
     case: Case
@@ -133,7 +130,7 @@ class Lanes:
     def _line(
         self, case: Case, kind: str, call: str, decision: str, reason: str, detail: str, rule: str | None
     ) -> dict[str, Any]:
-        trace = parse(case.holder.traceparent)
+        trace = case.holder.trace
         return decided(
             case.book,
             case.claims,
@@ -158,8 +155,8 @@ def judge(book: Book, case: Case) -> "Decision":
 
 
 def _new_call() -> str:
-    """A call id of the local lane: 130 random bits, in the form of the broker's."""
-    return "call_" + "".join(_ALPHABET[byte & 31] for byte in secrets.token_bytes(26))
+    """A call id of the local lane: 128 random bits, in the form of the broker's."""
+    return "call_" + b32encode(secrets.token_bytes(16)).decode().rstrip("=").lower()
 
 
 def no_sink(fault: OSError) -> Refused:
