@@ -18,12 +18,7 @@ test: venv  ## all tests, slow suites in their short form (TEST_EXAMPLES, TEST_R
 	@$(BIN)/python -m pytest -n 2 $(ARGS)
 
 check: venv  ## style, types, layers, locks, file sizes
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/basedpyright
-	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q -p no:cacheprovider tests/test_locks.py tests/test_architecture.py tests/test_house.py
+	@.ci/check
 
 bench: venv  ## speed, as ratios inside one run, against their floors
 	@$(BIN)/python -m bench $(ARGS)

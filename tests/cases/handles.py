@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from carnet.errors import ApprovalPending, Refused, Unavailable
+from carnet.trace import Trace
 from tests.cases.registering import HOST
 
 __all__ = ["Child", "Outcome", "Run"]
@@ -30,7 +31,7 @@ class Child:
     bearer: str | None = field(repr=False)  # None while it is pending
     expires_at: int | None = None
     max_wait: float | None = 0.0
-    traceparent: str | None = None
+    trace: Trace | None = None
 
     def token(self, host: str) -> str:
         if self.bearer is None or host != HOST:
