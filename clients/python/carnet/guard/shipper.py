@@ -52,7 +52,7 @@ class Shipper:
                 path.unlink(missing_ok=True)
 
     def _end(self, path: Path, known: set[str]) -> bool:
-        """Say that the end of each call without an outcome is unknown, in the same lines each time: a repeat is dropped."""
+        """Call the end of each call without an outcome unknown, in the same lines each time: a repeat is dropped."""
         last = 0
         lines: list[Mapping[str, Any]] = []
         for last, line, _ in read_lines(path):  # noqa: B007 - the last number is wanted
