@@ -10,7 +10,7 @@ import typer
 from carnet.cli.answering import show_approval
 from carnet.cli.broker import Operator, connect, segment
 from carnet.cli.growing import draw_tree
-from carnet.cli.output import duration, fields, print_json, table
+from carnet.cli.output import duration, fields, moment, print_json, table
 from carnet.cli.problems import Exit, Problem
 
 __all__ = ["register"]
@@ -93,7 +93,7 @@ def _guards(rows: list[dict[str, Any]], answer: dict[str, Any]) -> None:
 
 
 def _keys(rows: list[dict[str, Any]], _answer: dict[str, Any]) -> None:
-    table("Signing keys", ["kid", "state", "since"], [[row["kid"], row["state"], row.get("since")] for row in rows])
+    table("Signing keys", ["kid", "state", "since"], [[row["kid"], row["state"], moment(row["since"])] for row in rows])
 
 
 _TABLES = {

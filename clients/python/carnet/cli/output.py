@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from rich.console import Console
@@ -11,7 +12,7 @@ from rich.text import Text
 
 from carnet.cli.visible import compact, visible
 
-__all__ = ["console", "duration", "fields", "print_json", "say", "table"]
+__all__ = ["console", "duration", "fields", "moment", "print_json", "say", "table"]
 
 _WHOLE = ("id", "seq", "time", "kid", "state", "time left")  # columns that are copied or compared, so never broken
 _WIDE = 4000  # characters of a line that is not for a screen
@@ -61,6 +62,11 @@ def fields(title: str, values: Mapping[str, Any]) -> None:
 def duration(seconds: float) -> str:
     whole = max(0, int(seconds))
     return f"{whole // 60} min {whole % 60:02d} s" if whole >= 120 else f"{whole} s"
+
+
+def moment(seconds: int) -> str:
+    """Unix seconds as a person reads them; UTC, so that two operators mean the same."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def _cell(value: Any) -> Text:
