@@ -7,9 +7,9 @@ from typing import Any
 from carnet.reasons import Reason
 from carnet.token._fields import ID, Fault, Texts, members, number, optional_text, record, text
 from carnet.token.claims import Chain, Claims, DelegationClaim, actors, root_jti
-from carnet.token.names import DELEGATION, TOOL_DETAIL
+from carnet.token.names import DELEGATION, MAX_TIME, TOOL_DETAIL
 
-__all__ = ["read_claims"]
+__all__ = ["read_claims", "read_details"]
 
 _DLG = re.compile(r"dlg_[A-Za-z0-9_-]{1,64}")
 _APR = re.compile(r"apr_[A-Za-z0-9_-]{1,64}")
@@ -22,7 +22,6 @@ _JTI_TAIL = re.compile(r"[0-9a-f]{16}")
 _SCOPE_TOKEN = r"[\x21\x23-\x5b\x5d-\x7e]{1,128}"  # RFC 6749 section 3.3
 _SCOPE = re.compile(f"{_SCOPE_TOKEN}(?: {_SCOPE_TOKEN})*+")
 _LINK = re.compile(f"{_DLG.pattern}\n{_NAME.pattern}\n{ID.pattern}")
-_MAX_TIME = 2**33 - 1
 _MAX_COUNT = 2**31 - 1
 
 _COMMON = frozenset({"iss", "sub", "aud", "client_id", "jti", "iat", "nbf", "exp", "txn", "tenant", DELEGATION})
@@ -73,9 +72,9 @@ def read_claims(payload: Mapping[str, Any]) -> Claims:
         authorization_details=_details(payload, aud, scope),
         jkt=_jkt(payload),
         jti=jti,
-        iat=number(payload, "iat", 1, _MAX_TIME),
-        nbf=number(payload, "nbf", 1, _MAX_TIME),
-        exp=number(payload, "exp", 1, _MAX_TIME),
+        iat=number(payload, "iat", 1, MAX_TIME),
+        nbf=number(payload, "nbf", 1, MAX_TIME),
+        exp=number(payload, "exp", 1, MAX_TIME),
         txn=txn,
         tenant=tenant,
         delegation=delegation,
@@ -135,9 +134,11 @@ def _scope(payload: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _details(payload: Mapping[str, Any], aud: str, scope: tuple[str, ...]) -> tuple[Mapping[str, Any], ...]:
-    if "authorization_details" not in payload:
-        return ()
-    value = payload["authorization_details"]
+    return read_details(payload["authorization_details"], aud, scope) if "authorization_details" in payload else ()
+
+
+def read_details(value: object, aud: str, scope: tuple[str, ...]) -> tuple[Mapping[str, Any], ...]:
+    """The ceilings of a token for `aud` with this scope. Raises Fault."""
     if type(value) is not list or not value:
         raise Fault("the claim authorization_details is no filled array")
     entries = tuple(_detail(record(entry, "authorization_details"), aud, scope) for entry in value)

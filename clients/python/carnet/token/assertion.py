@@ -13,13 +13,12 @@ from carnet.reasons import Reason, Refusal
 from carnet.token._fields import Fault, number, text
 from carnet.token.gate import HeaderRule, open_signed, parse_object, split
 from carnet.token.keyset import KeySet, VerifyKey
-from carnet.token.names import LEEWAY, TYP_CLIENT_AUTH
+from carnet.token.names import LEEWAY, MAX_TIME, TYP_CLIENT_AUTH
 
 __all__ = ["MAX_LIFE", "Assertion", "claimed_client", "client_header", "verify_assertion"]
 
 MAX_LIFE = 300  # seconds that an assertion may still live
 _TYPES = frozenset({TYP_CLIENT_AUTH, "jwt"})
-_MAX_TIME = 2**33 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +88,12 @@ def _read(payload: Mapping[str, Any], issuer: str, now: int) -> Assertion | Refu
         raise Fault("iss and sub of the assertion differ", Reason.TOKEN_ISS)
     if payload["aud"] != issuer and payload["aud"] != [issuer]:
         raise Fault("the assertion's aud is not this issuer alone", Reason.TOKEN_AUD)
-    exp = number(payload, "exp", 1, _MAX_TIME)
+    exp = number(payload, "exp", 1, MAX_TIME)
     if now >= exp + LEEWAY:
         return Refusal(Reason.TOKEN_EXPIRED)
     if exp > now + MAX_LIFE + LEEWAY:
         return Refusal(Reason.TOKEN_LIFETIME, f"the assertion's exp is more than {MAX_LIFE} s ahead")
     for name in ("iat", "nbf"):
-        if name in payload and number(payload, name, 1, _MAX_TIME) > now + LEEWAY:
+        if name in payload and number(payload, name, 1, MAX_TIME) > now + LEEWAY:
             return Refusal(Reason.TOKEN_NOT_YET)
     return Assertion(client, text(payload, "jti"), exp)

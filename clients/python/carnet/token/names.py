@@ -15,6 +15,7 @@ __all__ = [
     "LEVEL_TTL",
     "MAX_DEPTH",
     "MAX_MEMBERS",
+    "MAX_TIME",
     "MAX_TOKEN_BYTES",
     "NBF",
     "ROOT_TTL",
@@ -56,6 +57,7 @@ TYP_CLIENT_AUTH = "client-authentication+jwt"
 MAX_TOKEN_BYTES = 4096
 MAX_DEPTH = 12  # of the JSON in a token: ceilings nest
 MAX_MEMBERS = 256
+MAX_TIME = 2**33 - 1  # Unix seconds
 LEEWAY = 5  # seconds that clocks may differ, on nbf and exp
 LEVEL_TTL = {0: 900, 1: 600, 2: 300}  # seconds; a token that lives longer than its level allows is refused
 ROOT_TTL = 900

@@ -8,8 +8,9 @@ from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from carnet.reasons import Reason, Refusal
+from carnet.token._spelling import read_usual
 from carnet.token.claims import Claims, from_payload
-from carnet.token.gate import open_token
+from carnet.token.gate import open_bytes, parse_object
 from carnet.token.keyset import Keys
 from carnet.token.marks import Revoked, dead, marks
 from carnet.token.names import LEEWAY, LEVEL_TTL, ROOT_TTL, TYP_ACCESS
@@ -48,11 +49,11 @@ def verify(
 
 def verify_genuine(token: object, *, keys: Keys, issuer: str, audience: str | Collection[str]) -> Genuine | Refusal:
     """The part of `verify` that stays true: signature, claims, issuer, audience, lifetime. Alone it proves no life."""
-    opened = open_token(token, keys, typ=TYP_ACCESS)
+    opened = open_bytes(token, keys, typ=TYP_ACCESS)
     if isinstance(opened, Refusal):
         return opened
-    header, payload = opened
-    claims = from_payload(payload)
+    header, raw = opened
+    claims = _read(raw)
     if isinstance(claims, Refusal):
         return claims
     refused = _for_me(claims, issuer, audience)
@@ -72,6 +73,14 @@ def living(iat: int, nbf: int, exp: int, carried: Iterable[str], revoked: Revoke
         return Refusal(Reason.TOKEN_NOT_YET)
     mark = dead(carried, iat, revoked)
     return None if mark is None else Refusal(Reason.REVOKED, f"{mark} is revoked")
+
+
+def _read(raw: bytes) -> Claims | Refusal:
+    claims = read_usual(raw)
+    if claims is not None:
+        return claims
+    payload = parse_object(raw, "payload")
+    return payload if isinstance(payload, Refusal) else from_payload(payload)
 
 
 def _for_me(claims: Claims, issuer: str, audience: str | Collection[str]) -> Refusal | None:
