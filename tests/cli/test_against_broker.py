@@ -79,16 +79,6 @@ def test_a_dry_run_names_what_would_fall_and_nothing_falls(carnet: Run, developm
         assert (ended["state"], ended["reason"]) == ("ended", "revoked")
 
 
-def test_stopping_a_tenant_asks_for_its_name(carnet: Run, development: Development) -> None:
-    with development.parent() as broker, broker.run() as run:
-        child = run.spawn("summarizer", READS)
-        _, _, problem = carnet("revoke", "tenant:demo", typed="demon\n")
-        assert str(problem) == "The name differs: nothing was revoked."
-        assert json.loads(carnet("show", child.id, "--json")[1])["state"] == "active"
-        assert carnet("revoke", "tenant:demo", typed="demo\n")[0] == 0
-        assert json.loads(carnet("show", child.id, "--json")[1])["state"] == "ended"
-
-
 def test_the_log_verifies_and_exports_to_a_new_file_only(carnet: Run, development: Development, tmp_path: Path) -> None:
     with development.parent() as broker, broker.run() as run:
         run.spawn("summarizer", READS)
@@ -151,3 +141,14 @@ def test_no_broker_is_said_with_its_address(carnet: Run) -> None:
     assert isinstance(problem, Problem)
     assert problem.code is Exit.UNAVAILABLE
     assert "http://127.0.0.1:9" in str(problem)
+
+
+# Last, because what is opened in the next two seconds falls with it.
+def test_stopping_a_tenant_asks_for_its_name(carnet: Run, development: Development) -> None:
+    with development.parent() as broker, broker.run() as run:
+        child = run.spawn("summarizer", READS)
+        _, _, problem = carnet("revoke", "tenant:demo", typed="demon\n")
+        assert str(problem) == "The name differs: nothing was revoked."
+        assert json.loads(carnet("show", child.id, "--json")[1])["state"] == "active"
+        assert carnet("revoke", "tenant:demo", typed="demo\n")[0] == 0
+        assert json.loads(carnet("show", child.id, "--json")[1])["state"] == "ended"
