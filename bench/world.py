@@ -85,7 +85,8 @@ def _document(digest: str) -> dict[str, object]:
         "search_tickets": {"effect": "read", "resource_arg": None},
     }
     host = {
-        "name": "crm", "issuer": ISSUER, "audience": AUDIENCE, "tools": list(effects), "effects": effects,
+        "name": "crm", "tenant": "acme", "issuer": ISSUER, "audience": AUDIENCE, "tools": list(effects),
+        "effects": effects,
         "bind_from_level": 3, "staleness": {"0": 1, "1": 1}, "clear_fields": [],
         "audit_key": urlsafe_b64encode(secrets.token_bytes(32)).rstrip(b"=").decode(),
     }  # fmt: skip

@@ -9,7 +9,7 @@ from jwt.algorithms import ECAlgorithm
 
 from carnet_broker.config.passphrase import hash_passphrase
 
-__all__ = ["GOOD", "POLICY", "jwk", "write"]
+__all__ = ["GOOD", "POLICY", "jwk", "of", "write"]
 
 PASSPHRASE = hash_passphrase("correct horse", bytes(range(16)))
 POLICY = """\
@@ -52,6 +52,14 @@ limits:
   run_ttl: 7200
   bind_from_level: 3
 """
+
+
+def of(tenant: str) -> str:
+    """The configuration of another tenant: clients and audiences of its own."""
+    made = GOOD.replace("tenant: acme", f"tenant: {tenant}")
+    for name in ("support-app:", "pay-server:"):
+        made = made.replace(name, f"{tenant}-{name}")
+    return made.replace("urn:acme:", f"urn:{tenant}:").replace("crm.example", f"{tenant}.crm.example")
 
 
 def jwk(private: bool = False) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from carnet_broker.config.errors import ConfigError
 from carnet_broker.config.load import check_issuer, find_configs, load_registries, load_registry
 from carnet_broker.core.registry import BUILT_IN_TTL, Role
-from tests.config.files import GOOD, PASSPHRASE, jwk, write
+from tests.config.files import GOOD, PASSPHRASE, jwk, of, write
 
 
 def test_a_whole_configuration_becomes_a_registry(tmp_path: Path) -> None:
@@ -199,10 +199,8 @@ def test_a_file_that_is_no_text_or_too_large_is_an_error(tmp_path: Path) -> None
 
 def test_a_folder_holds_one_file_per_tenant(tmp_path: Path) -> None:
     write(tmp_path / "acme")
-    other = GOOD.replace("tenant: acme", "tenant: other").replace("support-app:", "other-app:")
-    write(tmp_path / "b", other.replace("pay-server:", "other-pay:"))
-    third = GOOD.replace("tenant: acme", "tenant: third").replace("support-app:", "third-app:")
-    write(tmp_path, third.replace("pay-server:", "third-pay:"), "third.carnet.yaml")
+    write(tmp_path / "b", of("other"))
+    write(tmp_path, of("third"), "third.carnet.yaml")
     (tmp_path / ".hidden").mkdir()
     write(tmp_path / ".hidden")
     assert set(load_registries(tmp_path)) == {"acme", "other", "third"}
@@ -210,13 +208,16 @@ def test_a_folder_holds_one_file_per_tenant(tmp_path: Path) -> None:
     assert set(load_registries(tmp_path / "acme/carnet.yaml")) == {"acme"}
 
 
-def test_two_files_do_not_share_a_tenant_or_a_client(tmp_path: Path) -> None:
+def test_two_files_do_not_share_a_tenant_a_client_or_an_audience(tmp_path: Path) -> None:
     write(tmp_path / "a")
     write(tmp_path / "b")
     with pytest.raises(ConfigError, match="has another file already"):
         load_registries(tmp_path)
     write(tmp_path / "b", GOOD.replace("tenant: acme", "tenant: other"))
     with pytest.raises(ConfigError, match="belongs to the tenant acme"):
+        load_registries(tmp_path)
+    write(tmp_path / "b", of("other").replace("urn:other:pay", "urn:acme:pay"))
+    with pytest.raises(ConfigError, match="pay has an audience of the tenant acme"):
         load_registries(tmp_path)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from carnet_broker.config.errors import ConfigError
 from carnet_broker.config.reload import Step, decide, refresh, watch
-from tests.config.files import GOOD, POLICY, write
+from tests.config.files import GOOD, POLICY, of, write
 
 
 def test_nothing_changed_keeps_the_very_same_state(tmp_path: Path) -> None:
@@ -75,19 +75,17 @@ def test_a_file_that_is_named_first_and_comes_later_mends_the_configuration(tmp_
 def test_one_bad_tenant_holds_back_all_of_a_change(tmp_path: Path) -> None:
     write(tmp_path / "a")
     state = watch(tmp_path)
-    other = GOOD.replace("tenant: acme", "tenant: other")
-    write(tmp_path / "b", other)  # its clients are the other tenant's
+    write(tmp_path / "b", GOOD.replace("tenant: acme", "tenant: other"))  # its clients are the other tenant's
     refused = refresh(state)
     assert refused.good is state.good
     assert refused.problem is not None
-    write(tmp_path / "b", other.replace("support-app:", "other-app:").replace("pay-server:", "other-pay:"))
+    write(tmp_path / "b", of("other"))
     assert set(refresh(refused).good.registries) == {"acme", "other"}
 
 
 def test_a_tenant_whose_file_is_removed_goes(tmp_path: Path) -> None:
     write(tmp_path / "a")
-    other = GOOD.replace("tenant: acme", "tenant: other")
-    path = write(tmp_path / "b", other.replace("support-app:", "other-app:").replace("pay-server:", "other-pay:"))
+    path = write(tmp_path / "b", of("other"))
     state = watch(tmp_path)
     path.unlink()
     assert set(refresh(state).good.registries) == {"acme"}

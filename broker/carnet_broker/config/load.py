@@ -56,6 +56,7 @@ def load_all(path: Path, sources: Sources | None = None) -> Loaded:
     sources = Sources() if sources is None else sources
     registries: dict[str, Registry] = {}
     clients: dict[str, str] = {}
+    audiences: dict[str, str] = {}
     for file in find_configs(path):
         registry = _read(file, sources)
         if registry.tenant in registries:
@@ -66,6 +67,12 @@ def load_all(path: Path, sources: Sources | None = None) -> Loaded:
             if client in clients:
                 raise ConfigError(f"{file}: the client {client} belongs to the tenant {clients[client]}; rename one")
             clients[client] = registry.tenant
+        for host in registry.hosts.values():
+            # a guard knows its tokens by issuer and audience: one audience for two tenants would join their tools
+            if host.audience in audiences:
+                owner = audiences[host.audience]
+                raise ConfigError(f"{file}: {host.name} has an audience of the tenant {owner}; give it its own")
+            audiences[host.audience] = registry.tenant
     return Loaded(registries, dict(sources.digests))
 
 

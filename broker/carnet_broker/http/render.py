@@ -167,6 +167,7 @@ def policy(view: PolicyView) -> Document:
         "since": view.since,
         "host": {
             "name": host.name,
+            "tenant": host.tenant,
             "issuer": host.issuer,
             "audience": host.audience,
             "tools": host.tools,

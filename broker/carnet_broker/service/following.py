@@ -83,6 +83,7 @@ async def policy_for(ctx: Context, guard: Principal | Claims) -> PolicyView | Re
         since=in_force.history,
         host=HostView(
             name=host.name,
+            tenant=guard.tenant,
             issuer=ctx.issuer,
             audience=host.audience,
             tools=tuple(sorted(host.tools)),

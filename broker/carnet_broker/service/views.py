@@ -176,6 +176,7 @@ class FeedView:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostView:
     name: str
+    tenant: str
     issuer: str
     audience: str
     tools: tuple[str, ...]

@@ -21,6 +21,7 @@ class Book:
 
     policy: "Policy"
     host: str
+    tenant: str
     issuer: str
     audience: str
     tools: frozenset[str]
@@ -47,6 +48,7 @@ def read_book(document: Mapping[str, Any]) -> Book:
         made = Book(
             policy=policy,
             host=str(host["name"]),
+            tenant=str(host["tenant"]),
             issuer=str(host["issuer"]),
             audience=str(host["audience"]),
             tools=tools,

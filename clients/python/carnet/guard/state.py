@@ -34,8 +34,8 @@ class State:
     def load(self, book: Book) -> None:
         """Put a newly loaded book in force."""
         before = self.book
-        if before is None or (before.issuer, before.audience, before.host) != (book.issuer, book.audience, book.host):
-            self.cache = VerifiedCache(issuer=book.issuer, audience=book.audience, host=book.host)
+        if before is None or _place(before) != _place(book):
+            self.cache = VerifiedCache(issuer=book.issuer, audience=book.audience, host=book.host, tenant=book.tenant)
         self.book, self.fault = book, None
         self.changed()
 
@@ -76,6 +76,11 @@ class State:
     def now(self) -> int:
         """The broker's Unix time, estimated."""
         return self.freshness.wall(self.clock.mono())
+
+
+def _place(book: Book) -> tuple[str, ...]:
+    """What tokens are verified against."""
+    return book.issuer, book.audience, book.host, book.tenant
 
 
 def _shown(seconds: float) -> str:

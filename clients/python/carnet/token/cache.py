@@ -31,17 +31,20 @@ class VerifiedCache:
     """A verifier of one issuer and audience with a bounded memory (least recently used goes first). Thread-safe.
 
     Expiry, revocation and whether the issuer still publishes the key are asked on every hit; only the signature and the
-    reading of claims are saved. Refusals are not kept.
+    reading of claims are saved. Refusals are not kept. tenant: the only one whose tokens are taken, where it is known.
     """
 
-    __slots__ = ("_audience", "_entries", "_host", "_issuer", "_lock", "_size")
+    __slots__ = ("_audience", "_entries", "_host", "_issuer", "_lock", "_size", "_tenant")
 
-    def __init__(self, *, issuer: str, audience: str, host: str | None = None, size: int = 4096) -> None:
+    def __init__(
+        self, *, issuer: str, audience: str, host: str | None = None, tenant: str | None = None, size: int = 4096
+    ) -> None:
         if size < 1:
             raise ValueError("the cache holds at least one token")
         self._issuer = issuer
         self._audience = audience
         self._host = host
+        self._tenant = tenant
         self._size = size
         self._lock = Lock()
         self._entries: OrderedDict[bytes, _Entry] = OrderedDict()
@@ -75,6 +78,8 @@ class VerifiedCache:
         if isinstance(genuine, Refusal):
             return genuine
         claims = genuine.claims
+        if self._tenant is not None and claims.tenant != self._tenant:
+            return Refusal(Reason.TOKEN_AUD, "The token is another tenant's.")
         return _Entry(claims, genuine.kid, claims.iat, claims.nbf, claims.exp, marks(claims, self._host))
 
     def _keep(self, key: bytes, entry: _Entry) -> None:
