@@ -52,7 +52,7 @@ def runs(client: Client) -> Iterator[object]:
 def test_every_answer_follows_the_sync_of_its_commit(tmp_path: Path) -> None:
     found = events_of(tmp_path, "carnet.cli", spawns_and_revocations)
     print(f"\n{found.count('a')} answers, {found.count('s')} syncs of the log, each before its answer")
-    assert found.count("a") > ACTS
+    assert found.count("a") >= ACTS
     assert found.count("s") >= ACTS
     assert unsynced_answers(found) == 0
 
@@ -61,6 +61,8 @@ def test_a_broker_that_answers_before_its_commit_is_caught_by_the_trace(tmp_path
     assert unsynced_answers(events_of(tmp_path, "tests.faults.wrongbroker", runs)) >= ACTS // 2
 
 
-@pytest.mark.parametrize(("found", "wrong"), [("rwsa", 0), ("rwwsra", 1), ("rwas", 1), ("ra", 1), ("wsra", 1)])
+@pytest.mark.parametrize(
+    ("found", "wrong"), [("rwsa", 0), ("rwwsra", 1), ("rwas", 1), ("ra", 1), ("wsra", 1), ("arwwsa", 0)]
+)
 def test_the_judge_of_traces_knows_right_from_wrong(found: str, wrong: int) -> None:
     assert unsynced_answers(found) == wrong

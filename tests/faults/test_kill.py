@@ -1,6 +1,8 @@
 """A broker killed under load: what it acknowledged is there, whole, and it is back at once."""
 
+import contextlib
 import random
+import threading
 import time
 from pathlib import Path
 
@@ -9,11 +11,11 @@ import pytest
 from tests.faults.acks import AckLog
 from tests.faults.filling import ROWS, fill
 from tests.faults.judging import audit_problem, broken_rows, lost, read_kept, served_otherwise
-from tests.faults.processes import broker
+from tests.faults.processes import broker, serve_command
 from tests.faults.rounds import ROUNDS
 from tests.faults.scene import Scene, build
-from tests.faults.traffic import traffic
-from tests.faults.wire import Wire
+from tests.faults.traffic import Client, traffic
+from tests.faults.wire import Gone, Wire
 
 RATE = 100  # mints a second, reached before a kill counts
 LOAD_SECONDS = 60.0
@@ -82,3 +84,19 @@ def test_a_kill_under_load_loses_nothing_that_was_acknowledged(used: Scene, tmp_
     times = f"{min(recovered):.2f} to {max(recovered):.2f} s"
     print(f"\n{ROUNDS} kills, {acked} acknowledged acts, 0 lost, ready after {times}")
     assert min(recovered) < RECOVERY_SECONDS  # the best of the rounds: a busy machine only adds to it
+
+
+def test_a_broker_that_acknowledges_before_its_commit_is_caught(tmp_path: Path) -> None:
+    scene = build(tmp_path / "scene")
+    process = broker(scene, serve_command("tests.faults.wrongbroker"))
+    log = AckLog(time.monotonic)
+    try:
+        process.await_ready()
+        threading.Timer(1.5, process.kill).start()
+        with Wire(scene.port) as wire, contextlib.suppress(Gone):
+            client = Client(wire, log, "", "")
+            while True:
+                client.run()
+    finally:
+        process.stop()
+    assert lost(log, read_kept(scene.database))

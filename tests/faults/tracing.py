@@ -50,7 +50,9 @@ def events(log: Path) -> str:
 
 
 def unsynced_answers(found: str) -> int:
-    """Answers before which, since their request came, no frame was written and then synced."""
+    """Answers before which, since their request came, no frame was written and then synced.
+
+    An answer whose request came before the trace begins is not judged."""
     wrong, state = 0, ""
     for event in found:
         if event == "r":
@@ -60,6 +62,6 @@ def unsynced_answers(found: str) -> int:
         elif event == "s" and state == "w":
             state = "s"
         elif event == "a":
-            wrong += state != "s"
+            wrong += state in ("r", "w")
             state = ""
     return wrong

@@ -23,6 +23,7 @@ _POLL = 0.4  # seconds; the longest that a poll may be held back
 _ACK = 3.0  # seconds between acknowledgements when nothing new came
 _PAUSES = (0.05, 0.1, 0.2, 0.4)  # seconds before the next try to connect, by tries without success
 _STREAM_AGAIN = 60.0  # seconds of polling after which a stream is tried again
+_SLOW = 0.4  # seconds to the first event; with more, all that this stream will say counts as too old
 _log = logging.getLogger("carnet.guard")
 
 
@@ -96,8 +97,8 @@ class Follower:
             self._poll_until = mono + _STREAM_AGAIN
 
     def _follow(self) -> None:
-        """Read one stream to its end."""
-        clock, anchor = self._state.clock, None
+        """Read one stream to its end; one that began slowly only to its first event, for a new one is fresher."""
+        clock, anchor, slow = self._state.clock, None, False
         sent = clock.mono()
         for name, document in events(self._session, self._state.feed.position()):
             if self._stopped.is_set():
@@ -105,12 +106,15 @@ class Follower:
             mono = _seconds(document.get("mono"))
             if anchor is None:
                 anchor = Anchor(sent, mono)
+                slow = clock.mono() - sent > _SLOW
             changed = False
             if name == "beat":
                 self._state.feed.beat(document)
             else:
                 changed = self._state.feed.take(document)
             self._heard(anchor.as_of(mono), document.get("now"), changed)
+            if slow:
+                return
 
     def _poll(self) -> None:
         sent = self._state.clock.mono()
