@@ -11,7 +11,7 @@ from tests.faults.acks import AckLog
 from tests.faults.traffic import Client
 from tests.faults.wire import Gone, Wire
 
-__all__ = ["Called", "Calls", "calling", "children"]
+__all__ = ["Called", "Calls", "call", "calling", "children"]
 
 ARGUMENT = {"search": "query", "tag": "ticket"}
 

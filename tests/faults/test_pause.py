@@ -1,4 +1,4 @@
-"""A broker that stands still: guards must not go on saying yes, and what was revoked meanwhile is revoked."""
+"""A broker or a guard that stands still: no yes of before is used after, and what was revoked meanwhile is revoked."""
 
 import signal
 import threading
@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from carnet.failpoints import VARIABLE
 from tests.faults.acks import AckLog
-from tests.faults.calling import Called, Calls, calling, children
+from tests.faults.calling import Called, Calls, call, calling, children
+from tests.faults.intents import intents
 from tests.faults.ports import free_port
 from tests.faults.processes import Process, broker, running, tool_server, until
 from tests.faults.scene import Scene, build
@@ -87,3 +89,35 @@ def judge_revocation(calls: Calls, ledger: Path, tool: str, revoked_at: float) -
     assert ran_late == []
     told = [call.reason for call in calls.made if call.tool == tool and call.started > revoked_at + BUDGET]
     assert told
+
+
+def test_a_guard_that_stood_still_before_its_tool_does_not_run_it(scene: Scene, tmp_path: Path) -> None:
+    """The yes was given, then the whole guard slept: what was revoked meanwhile must hold when it wakes."""
+    ledger, port, log = tmp_path / "ledger", free_port(), AckLog(time.monotonic)
+    sleeping = {VARIABLE: "before_dispatch=sleep:2"}
+    with running(broker(scene)), running(tool_server(scene, port, ledger, **sleeping)) as guard:
+        tokens = children(scene.port)
+        with Wire(scene.port) as wire:
+            session = wire.session()
+        calls: list[Called] = []
+        threads = [
+            threading.Thread(target=lambda tool=tool: calls.append(called(port, tool, tokens[tool][1])))
+            for tool in tokens
+        ]
+        for thread in threads:
+            thread.start()
+        until(lambda: len(intents(scene.database, scene.journal)) == 2, 10, "both calls are decided")
+        with standing_still(guard):
+            for delegation, _ in tokens.values():
+                revoke(scene, session, delegation, log)
+            time.sleep(PAUSE)
+        for thread in threads:
+            thread.join(20)
+    assert len(log.of("revoke")) == 2
+    assert [call.status for call in calls] == [401, 401]
+    assert ran(ledger) == {}
+
+
+def called(port: int, tool: str, token: str) -> Called:
+    with Wire(port) as wire:
+        return call(wire, tool, f"{tool}-once", token)
