@@ -150,8 +150,8 @@ def _mints(client: Client, ended: threading.Event) -> None:
 def _asks(client: Client, ended: threading.Event) -> None:
     """One run whose children need a person: approve one, deny one, leave one open."""
     root = client.run()
-    for answer in (client.approve, client.deny, None):
-        child = client.spawn(root, "clerk", ["refund"], reversible=False, resource_count=1)
+    for n, answer in enumerate((client.approve, client.deny, None)):  # each another task: what was denied stays denied
+        child = client.spawn(root, "clerk", ["refund"], reversible=False, resource_count=n)
         if child and answer is not None:
             answer(child["approval"]["id"])
         if ended.wait(ANSWER_SECONDS):
