@@ -18,7 +18,9 @@ ACTS = st.lists(
     st.one_of(
         st.tuples(st.sampled_from(["spawn", "risky", "sweep", "seal"]), st.just(0)),
         st.tuples(
-            st.sampled_from(["search", "refund", "approve", "deny", "answer", "refuse", "withdraw", "end", "revoke"]),
+            st.sampled_from(
+                ["search", "refund", "approve", "deny", "answer", "refuse", "withdraw", "end", "revoke", "rush"]
+            ),
             st.integers(0, 3),
         ),
         st.tuples(st.just("advance"), st.sampled_from([1, 60, 119, 120, 300, 900])),
@@ -64,7 +66,8 @@ class Story:
         elif name in ("spawn", "risky"):
             await self.spawn(name == "risky")
         elif (child := self.pick(number)) is not None:
-            await getattr(self, name)(child)
+            for step in ("approve", "refund", "answer", "refund") if name == "rush" else (name,):
+                await getattr(self, step)(child)
 
     async def spawn(self, risky: bool) -> None:
         task = {**(RISKY if risky else QUIET), "resource_count": len(self.children) + 1}

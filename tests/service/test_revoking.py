@@ -279,3 +279,28 @@ async def test_nothing_of_another_tenant_is_found(world: World) -> None:
     guard = Principal(kind=GUARD.kind, tenant="other", name="desk", client="desk-guard")
     crossed = await world.call(view.tokens["desk"].access_token, "search", {"query": "a"}, guard=guard)
     assert good(crossed, Refusal).reason is Reason.TOKEN_AUD
+
+
+async def test_no_token_is_minted_for_a_host_that_is_held(world: World) -> None:
+    root = await world.root()
+    view = await world.child(root)
+    good(await revoke(world, "host:desk", until=world.clock.now() + 60), Fallen)
+    assert good(await world.service.mint(root, view.id, None, TRACE), Refusal).reason is Reason.REVOKED
+    assert (await world.audit("mint_refused"))[-1].reason == "revoked"
+    assert good(await world.spawn(root), Refusal).reason is Reason.REVOKED
+
+
+async def test_a_token_that_was_verified_before_dies_with_its_key_and_its_host(world: World) -> None:
+    root = await world.root()
+    token = (await world.child(root)).tokens["desk"].access_token
+    assert not isinstance(await world.service.caller(token, CHILD), Refusal)
+    mine = world.context.registries["acme"]
+    moved = {**mine.hosts, "desk": replace(mine.hosts["desk"], audience="https://moved.example")}
+    world.context.registries = {"acme": replace(mine, hosts=moved)}
+    assert good(await world.service.caller(token, CHILD), Refusal).reason is Reason.TOKEN_AUD
+    world.context.registries = {"acme": mine}
+    assert not isinstance(await world.service.caller(token, CHILD), Refusal)
+    old = world.context.keys.active.kid
+    world.context.keys.rotate(world.clock.now())
+    world.context.keys.retire(old)
+    assert good(await world.service.caller(token, CHILD), Refusal).reason is Reason.TOKEN_KEY

@@ -29,7 +29,7 @@ async def caller(ctx: Context, token: str, accept: Collection[Bearer]) -> Claims
         return kind
     if kind == TYP_ACCESS and Bearer.ENDED in accept:
         claims = await verify_access(ctx, token)
-        if isinstance(claims, Refusal):
+        if isinstance(claims, Refusal) and claims.reason is not Reason.TOKEN_KEY:  # nobody knows who signed that one
             claims = await _of_an_ended(ctx, token, claims)
         return claims if isinstance(claims, Refusal) else _accepted(claims, accept)
     if kind == TYP_ACCESS and not {Bearer.ROOT, Bearer.CHILD}.isdisjoint(accept):

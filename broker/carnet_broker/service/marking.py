@@ -66,6 +66,8 @@ def until_of(target: Target, until: int | str | None, now: int) -> int | Refusal
 def _key(ctx: Context, name: str) -> Target | Refusal:
     if ctx.keys.keyset().find(name) is None:
         return Refusal(Reason.NOT_FOUND, "The broker publishes no key of this id.")
+    if len(ctx.registries) > 1:
+        return Refusal(Reason.FORBIDDEN, "The key signs for other tenants too: retire it where the keys are kept.")
     if ctx.keys.active.kid == name:
         return Refusal(Reason.REQUEST_INVALID, "The key is active: rotate first, then withdraw it.")
     return Target(SYSTEM, f"key:{name}", Role.ADMIN)
@@ -81,7 +83,7 @@ async def _approval(ctx: Context, tenant: str, name: str) -> Target | Refusal:
 async def _delegation(ctx: Context, tenant: str, kind: str, name: str) -> Target | Refusal:
     mark = stored(f"{kind}:{name}")
     id, slash, tool = mark.partition(":")[2].partition("/")
-    if (kind == "tool") is not (bool(slash) and bool(tool)):
+    if (kind == "tool") is not bool(slash) or bool(slash) is not bool(tool):  # `dlg:<id>/` would kill nothing
         return Refusal(Reason.REQUEST_INVALID, "A tool's mark reads tool:<delegation>/<tool>.")
     row = await ctx.store.get(Delegation, tenant, id)
     return Refusal(Reason.NOT_FOUND, "There is no delegation of this id.") if row is None else Target(tenant, mark)

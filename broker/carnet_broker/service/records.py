@@ -1,4 +1,8 @@
-"""Records: the journal of a guard's local lane, shipped in batches. Numbers are contiguous; a gap is a record too."""
+"""Records: the journal of a guard's local lane, shipped in batches. Numbers are contiguous; a gap is a record too.
+
+A guard reports what it decided and how it ended. Whose call it was is not for it to say: run, chain, agent and client
+are those of the delegation on record, and only of one that holds a tool of the guard's host.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,10 +14,11 @@ from carnet.audit import Record
 from carnet.reasons import Reason, Refusal
 from carnet.token.claims import Claims
 from carnet_broker.core.registry import Host
-from carnet_broker.core.rows import GuardSeen
+from carnet_broker.core.rows import Delegation, GuardSeen
 from carnet_broker.service.context import Context
 from carnet_broker.service.following import JOURNAL
 from carnet_broker.service.guarding import guard_id, host_of_guard
+from carnet_broker.service.lines import by_delegation
 from carnet_broker.service.principals import Principal
 from carnet_broker.service.requests import RecordBatch
 from carnet_broker.service.settling import Plan, settle
@@ -24,7 +29,8 @@ __all__ = ["MOST", "store_records"]
 MOST = 1000  # lines in one batch
 KEPT = 7 * 86_400  # seconds in which a repeated batch is recognised
 _KINDS = frozenset({Event.CALL_INTENT, Event.CALL_DECIDED, Event.CALL_OUTCOME, Event.JOURNAL_GAP, Event.UNGUARDED})
-_TEXTS = ("run", "delegation", "agent", "client", "tool", "rule", "decision", "reason", "call", "outcome")
+_WHOSE = ("run", "delegation", "agent", "client")
+_TEXTS = (*_WHOSE, "tool", "rule", "decision", "reason", "call", "outcome")
 
 
 async def store_records(ctx: Context, guard: Principal | Claims, batch: RecordBatch) -> int | Refusal:
@@ -32,7 +38,7 @@ async def store_records(ctx: Context, guard: Principal | Claims, batch: RecordBa
     host = host_of_guard(ctx, guard)
     if isinstance(host, Refusal):
         return host
-    lines = _lines(guard, host, batch)
+    lines = _lines(guard, host, batch, await _concerning(ctx, guard, host, batch))
     if isinstance(lines, Refusal):
         return lines
     name = f"{JOURNAL}{guard_id(guard)}/{batch.journal}"
@@ -76,34 +82,49 @@ async def _stored(
     return outcome.answer if outcome.done.first is None else int(outcome.done.first)
 
 
-def _lines(guard: Principal | Claims, host: Host, batch: RecordBatch) -> tuple[Record, ...] | Refusal:
+async def _concerning(
+    ctx: Context, guard: Principal | Claims, host: Host, batch: RecordBatch
+) -> Mapping[str, Delegation]:
+    """The delegations that lines name, as far as a token of theirs can have come to this host."""
+    found: dict[str, Delegation] = {}
+    for id in dict.fromkeys(str(line.get("delegation")) for line in batch.lines[:MOST]):
+        row = await ctx.store.get(Delegation, guard.tenant, id)
+        if row is not None and not host.tools.isdisjoint(row.envelope.tools):
+            found[id] = row
+    return found
+
+
+def _lines(
+    guard: Principal | Claims, host: Host, batch: RecordBatch, known: Mapping[str, Delegation]
+) -> tuple[Record, ...] | Refusal:
     plain = batch.journal.isascii() and batch.journal.isalnum() and len(batch.journal) <= 64
     if not plain or batch.first < 0 or not 1 <= len(batch.lines) <= MOST:
         return Refusal(Reason.REQUEST_INVALID, f"A batch has a journal's id, a first number and 1 to {MOST} lines.")
     made = []
     for number, line in enumerate(batch.lines, batch.first):
-        record = _record(guard, host, batch.journal, number, line)
+        record = _record(guard, host, batch.journal, number, line, known.get(str(line.get("delegation"))))
         if record is None:
             return Refusal(Reason.REQUEST_INVALID, f"Line {number} is no record of a call.")
         made.append(record)
     return tuple(made)
 
 
-def _record(guard: Principal | Claims, host: Host, journal: str, number: int, line: Mapping[str, Any]) -> Record | None:
+def _record(
+    guard: Principal | Claims, host: Host, journal: str, number: int, line: Mapping[str, Any], about: Delegation | None
+) -> Record | None:
     kind, at = line.get("kind"), line.get("at")
     if not _sound(guard, line) or kind not in _KINDS or type(at) is not int or not 0 < at < 2**33:
         return None
-    args, clear, policy, level = (line.get(name) for name in ("args", "clear", "policy", "level"))
-    return Record(
-        at=at,
-        tenant=guard.tenant,
-        kind=kind,
-        actor=f"guard:{guard_id(guard)}",
-        run=line.get("run"),
-        delegation=line.get("delegation"),
-        chain=_chain(line.get("chain")),
-        agent=line.get("agent"),
-        client=line.get("client"),
+    actor, trace = f"guard:{guard_id(guard)}", str(line.get("trace_id", ""))[:32]
+    args, clear, policy = (line.get(name) for name in ("args", "clear", "policy"))
+    base = Record(at=at, tenant=guard.tenant, kind=kind, actor=actor, trace_id=trace)
+    facts: dict[str, Any] = {"journal": journal, "n": number}
+    if about is not None:
+        base = by_delegation(about, kind, actor, trace, at)
+    elif any(line.get(name) is not None for name in _WHOSE):
+        facts["claimed"] = {name: line.get(name) for name in _WHOSE}
+    return replace(
+        base,
         host=host.name,
         guard=guard_id(guard),
         tool=line.get("tool"),
@@ -115,10 +136,8 @@ def _record(guard: Principal | Claims, host: Host, journal: str, number: int, li
         reason=line.get("reason"),
         detail=str(line.get("detail", ""))[:1000],
         call=line.get("call"),
-        level=level if type(level) is int else None,
-        trace_id=str(line.get("trace_id", ""))[:32],
         outcome=line.get("outcome"),
-        facts={"journal": journal, "n": number},
+        facts=facts,
     )
 
 
@@ -130,13 +149,6 @@ def _sound(guard: Principal | Claims, line: Mapping[str, Any]) -> bool:
     if not all(value is None or (isinstance(value, str) and len(value) <= 300) for value in texts):
         return False
     return isinstance(guard, Principal) or line.get("delegation") in (None, guard.delegation.id)
-
-
-def _chain(value: object) -> tuple[tuple[str, str, str], ...]:
-    links = value if isinstance(value, list) else []
-    return tuple(
-        (str(link[0]), str(link[1]), str(link[2])) for link in links if isinstance(link, list) and len(link) == 3
-    )
 
 
 def _gap(guard: Principal | Claims, host: Host, batch: RecordBatch, missing: int) -> Record:

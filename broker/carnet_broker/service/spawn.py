@@ -61,6 +61,9 @@ async def spawn(
     ctx: Context, caller: Claims, request: SpawnRequest, key: str | None, trace: str
 ) -> DelegationView | Refusal:
     line = replace(by_claims(caller, Event.SPAWN_REFUSED, trace), target=request.target[:128])
+    if caller.delegation.depth > 0:  # before the key is looked at: it is the parent's, and so is what it once made
+        deep = Refusal(Reason.DEPTH_EXCEEDED, "A delegated child cannot delegate further: the depth is one level.")
+        return await refuse(ctx.store, line, deep)
     asked = await _checked(ctx, caller, request, key, trace)
     if isinstance(asked, Refusal):
         return await _refused(ctx, line, asked, _key(caller, request, key, line.run or "", caller.exp))
@@ -88,8 +91,6 @@ async def _refused(ctx: Context, line: Record, no: Refusal, key: Key | None) -> 
 async def _checked(
     ctx: Context, caller: Claims, request: SpawnRequest, key: str | None, trace: str
 ) -> _Asked | Refusal:
-    if caller.delegation.depth > 0:
-        return Refusal(Reason.DEPTH_EXCEEDED, "A delegated child cannot delegate further: the depth is one level.")
     registry = ctx.registry(caller.tenant)
     if isinstance(registry, Refusal):
         return registry
