@@ -1,14 +1,15 @@
 """What a guard has loaded from the broker: the policy in force and what is known of its own host. Immutable."""
 
 from base64 import urlsafe_b64decode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from carnet.audit import ArgumentKey
 from carnet.errors import Unavailable
 
 if TYPE_CHECKING:
-    from carnet_policy import Policy
+    from carnet_policy import Decision, Policy
 
 __all__ = ["Book", "read_book"]
 
@@ -28,8 +29,10 @@ class Book:
     local: frozenset[str]
     resources: Mapping[str, str]  # tool -> the argument that names its resource
     budgets: Mapping[int, float]
-    audit_key: bytes = field(repr=False)
+    audit_key: ArgumentKey = field(repr=False)
     clear: frozenset[str]
+    judge: Callable[[str, Mapping[str, Any]], "Decision"] = field(repr=False)  # the policy's answer without a history
+    begun: dict[tuple[str | None, ...], str] = field(default_factory=dict, repr=False, compare=False)  # see `records`
 
     @property
     def digest(self) -> str:
@@ -55,8 +58,9 @@ def read_book(document: Mapping[str, Any]) -> Book:
             local=frozenset(tool for tool in tools if _local(policy, tool, effects.get(tool, {}))),
             resources={tool: str(known["resource_arg"]) for tool, known in effects.items() if known["resource_arg"]},
             budgets=_budgets(host["staleness"]),
-            audit_key=_bytes(host["audit_key"]),
+            audit_key=ArgumentKey(_bytes(host["audit_key"])),
             clear=frozenset(map(str, host["clear_fields"])),
+            judge=_judge(policy),
         )
     except (KeyError, TypeError, ValueError, PolicyError) as fault:
         raise Unavailable(f"the broker's policy can't be loaded ({type(fault).__name__}: {fault})") from None
@@ -69,6 +73,12 @@ def _local(policy: "Policy", tool: str, known: Mapping[str, Any]) -> bool:
     """A reading tool without any bound that outlives a call and without any way to end in a question."""
     reads = known.get("effect") == "read" and known.get("resource_arg") is None
     return reads and not policy.bounds(tool) and not policy.asks(tool)
+
+
+def _judge(policy: "Policy") -> Callable[[str, Mapping[str, Any]], "Decision"]:
+    from carnet_policy import Call, evaluate
+
+    return lambda tool, args: evaluate(policy, Call(tool, args), None)
 
 
 def _budgets(given: Mapping[str, Any]) -> dict[int, float]:
