@@ -304,7 +304,7 @@ class AsyncChild:
             await self._mint()
             return self.token(host)
 
-        return ChildAuth(lambda: self.token(host), renew, allowed)
+        return ChildAuth(lambda: self.token(host), renew, allowed, self._run._span)
 
     async def end(self) -> None:
         """End it now (`completed`): its tokens die everywhere."""

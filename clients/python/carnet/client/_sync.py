@@ -303,7 +303,7 @@ class Child:
             self._mint()
             return self.token(host)
 
-        return ChildAuth(lambda: self.token(host), renew, allowed)
+        return ChildAuth(lambda: self.token(host), renew, allowed, self._run._span)
 
     def end(self) -> None:
         """End it now (`completed`): its tokens die everywhere."""

@@ -18,10 +18,11 @@ Renew = Callable[[], str] | Callable[[], Awaitable[str]]
 
 class ChildAuth(httpx2.Auth):
     """For both kinds of client. token: the child's token now. renew: fetches it anew, over the broker's own connection,
-    for the tool's client must never carry the run's token."""
+    for the tool's client must never carry the run's token. span: the traceparent of a new span of the run's trace, for
+    requests that carry none yet."""
 
-    def __init__(self, token: Callable[[], str], renew: Renew, allowed: Origin) -> None:
-        self._token, self._renew, self._allowed = token, renew, allowed
+    def __init__(self, token: Callable[[], str], renew: Renew, allowed: Origin, span: Callable[[], str]) -> None:
+        self._token, self._renew, self._allowed, self._span = token, renew, allowed, span
 
     def sync_auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
         """Send; after a 401 `invalid_token` (a key was rotated) send once more with a fetched token."""
@@ -50,6 +51,8 @@ class ChildAuth(httpx2.Auth):
                 "its host only; pass auth(host, origin=...) where the host is reached under another address"
             )
         request.headers["authorization"] = f"Bearer {token}"
+        if "traceparent" not in request.headers:
+            request.headers["traceparent"] = self._span()
         return request
 
 

@@ -10,7 +10,7 @@ from carnet.errors import Unavailable, refused
 from carnet.guard.case import Case
 from carnet.guard.session import Session
 from carnet.reasons import Reason, Refusal
-from carnet.trace import child
+from carnet.trace import child, start
 from carnet.wire.answer import reason_of
 
 __all__ = ["Asking", "Stop"]
@@ -54,10 +54,13 @@ class Asking:
 
     def _attempt(self, case: Case) -> dict[str, Any]:
         # The key is new for each attempt and made here: a key from the caller would let a child replay a reservation.
-        trace = case.holder.trace
-        header = None if trace is None else child(trace, secrets.token_hex(8)).header()
+        span = secrets.token_hex(8)
+        # A caller that sent no trace is in the trace of its delegation all the same.
+        trace = case.holder.trace or start(case.claims.delegation.trace_id, span)
         key = secrets.token_hex(16)
-        return self._session.decide(case.token, case.tool, case.frozen.json, key=key, traceparent=header)
+        return self._session.decide(
+            case.token, case.tool, case.frozen.json, key=key, traceparent=child(trace, span).header()
+        )
 
     def _dispatchable(self, case: Case, answer: dict[str, Any], stop: Stop) -> dict[str, Any]:
         if not answer.get("repeat") and not stop.is_set():
