@@ -267,7 +267,7 @@ class Dispatch:
             await _threaded(self._lanes.end, opened, outcome, detail)
 
 
-async def _written(lanes: Lanes, line: dict[str, Any]) -> None:
+async def _written(lanes: Lanes, line: str) -> None:
     """Wait in the event loop until the writer's thread has the intent on the disk."""
     import anyio
 

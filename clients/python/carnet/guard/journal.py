@@ -16,7 +16,7 @@ from carnet.guard.journalfile import JournalFile
 
 __all__ = ["Journal"]
 
-Record = Mapping[str, Any]
+Record = Mapping[str, Any] | str  # a text is the JSON of one
 _CROWD = 8  # callers at once from which gathering pays
 _FULL = 16 * 1024 * 1024  # bytes after which a new file is begun
 _GATHER = 512  # records per sync

@@ -16,6 +16,7 @@ from typing import Any
 __all__ = ["SUFFIX", "JournalFile", "lock", "read_lines"]
 
 SUFFIX = ".journal"
+_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode  # made once: it is slow
 
 
 class JournalFile:
@@ -37,8 +38,8 @@ class JournalFile:
         self.last = 0
         self.size = 0
 
-    def write(self, records: Sequence[Mapping[str, Any]]) -> int:
-        """Append the records and wait until they are on the disk; the number of the last one."""
+    def write(self, records: Sequence[Mapping[str, Any] | str]) -> int:
+        """Append records (a text is JSON already) and wait until they are on the disk; the number of the last one."""
         number, parts = self.last, []
         for record in records:
             number += 1
@@ -86,8 +87,8 @@ def read_lines(path: Path, after: int = 0, offset: int = 0) -> Iterator[tuple[in
                 yield read[0], read[1], offset
 
 
-def _line(number: int, record: Mapping[str, Any]) -> bytes:
-    body = json.dumps(record, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
+def _line(number: int, record: Mapping[str, Any] | str) -> bytes:
+    body = (record if isinstance(record, str) else _encode(record)).encode("utf-8", "replace")
     return b"%d %08x %s\n" % (number, zlib.crc32(b"%d " % number + body), body)
 
 

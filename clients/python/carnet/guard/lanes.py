@@ -8,7 +8,7 @@ import logging
 import secrets
 from base64 import b32encode
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from carnet.audit import Kind
 from carnet.errors import Refused, Unavailable, refused
@@ -54,7 +54,7 @@ class Lanes:
     def has_journal(self) -> bool:
         return self._journal is not None
 
-    def local(self, case: Case) -> tuple[Opened, dict[str, Any]]:
+    def local(self, case: Case) -> tuple[Opened, str]:
         """Decide in process: the call and the intent that must be durable before it runs. Raises Refused."""
         decision = judge(case.book, case)
         call = _new_call()
@@ -66,14 +66,14 @@ class Lanes:
         digest = case.book.digest
         return Opened(case=case, call=call, local=True, digest=digest, at=self._state.clock.mono()), line
 
-    def write(self, line: dict[str, Any]) -> None:
+    def write(self, line: str) -> None:
         """Make the intent durable. Raises Refused: without a record nothing runs."""
         try:
             self._held().write(line)
         except OSError as fault:
             raise no_sink(fault) from None
 
-    def queue(self, line: dict[str, Any]) -> "Future[None]":
+    def queue(self, line: str) -> "Future[None]":
         """The same by the writer's thread, for event loops."""
         return self._held().queue(line)
 
@@ -127,9 +127,7 @@ class Lanes:
             raise refused(Refusal(Reason.NO_SINK))
         return self._journal
 
-    def _line(
-        self, case: Case, kind: str, call: str, decision: str, reason: str, detail: str, rule: str | None
-    ) -> dict[str, Any]:
+    def _line(self, case: Case, kind: str, call: str, decision: str, reason: str, detail: str, rule: str | None) -> str:
         trace = case.holder.trace
         return decided(
             case.book,
@@ -149,9 +147,7 @@ class Lanes:
 
 def judge(book: Book, case: Case) -> "Decision":
     """The policy's answer without any history, which the local lane never has."""
-    from carnet_policy import Call, evaluate
-
-    return evaluate(book.policy, Call(case.tool, case.frozen.json), None)
+    return book.judge(case.tool, case.frozen.json)
 
 
 def _new_call() -> str:

@@ -1,13 +1,22 @@
-"""The lines of the local lane: what was decided and how it ended. Arguments stand as HMAC digests, never in clear."""
+"""The lines of the local lane: what was decided and how it ended. Arguments stand as HMAC digests, never in clear.
 
+A line is JSON text. What is the same for every call of a token under one rule is encoded once and kept with the book:
+most of a line, and most of its cost, is that.
+"""
+
+import json
 from collections.abc import Mapping
+from json.encoder import encode_basestring as quoted
 from typing import Any
 
-from carnet.audit import Kind, argument_digests, clear_fields
+from carnet.audit import Kind, argument_digests
 from carnet.guard.book import Book
 from carnet.token.claims import Claims
 
 __all__ = ["decided", "ended"]
+
+_MOST = 4096  # kept beginnings of lines per book
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 
 def decided(
@@ -24,14 +33,34 @@ def decided(
     detail: str,
     rule: str | None,
     trace_id: str,
-) -> dict[str, Any]:
+) -> str:
     """The line of one decision: an intent before the call, or a refusal."""
-    about = claims.delegation
-    ref = book.policy.ref
-    return {
+    key = (claims.jti, kind, tool, decision, reason, detail, rule)
+    begun = book.begun.get(key)
+    if begun is None:
+        begun = _beginning(book, claims, kind, tool, decision, reason, detail, rule)
+        if len(book.begun) >= _MOST:
+            book.begun.clear()
+        book.begun[key] = begun
+    shown = {name: value for name, value in args.items() if name in book.clear} if book.clear else None
+    clear = _encode(shown) if shown else "{}"
+    trace = trace_id or claims.delegation.trace_id
+    digests = ",".join(f'{quoted(name)}:"{digest}"' for name, digest in argument_digests(book.audit_key, args).items())
+    return f'{begun},"call":"{call}","at":{at},"trace_id":"{trace}","clear":{clear},"args":{{{digests}}}}}'
+
+
+def ended(call: str, at: int, outcome: str, detail: str) -> dict[str, Any]:
+    """The line of one outcome."""
+    return {"kind": Kind.CALL_OUTCOME, "call": call, "at": at, "outcome": outcome, "detail": detail}
+
+
+def _beginning(
+    book: Book, claims: Claims, kind: str, tool: str, decision: str, reason: str, detail: str, rule: str | None
+) -> str:
+    """Everything of a line that no single call changes, without the closing brace."""
+    about, ref = claims.delegation, book.policy.ref
+    line = {
         "kind": kind,
-        "call": call,
-        "at": at,
         "run": claims.txn,
         "delegation": about.id,
         "chain": [list(link) for link in about.chain],
@@ -39,19 +68,11 @@ def decided(
         "client": claims.client_id,
         "host": book.host,
         "tool": tool,
-        "args": argument_digests(book.audit_key, args),
-        "clear": clear_fields(book.clear, args),
         "policy": {"id": ref.id, "version": ref.version, "digest": ref.digest},
         "level": about.level,
         "rule": rule,
         "decision": decision,
         "reason": reason,
         "detail": detail,
-        "exp": claims.exp,
-        "trace_id": trace_id or about.trace_id,
     }
-
-
-def ended(call: str, at: int, outcome: str, detail: str) -> dict[str, Any]:
-    """The line of one outcome."""
-    return {"kind": Kind.CALL_OUTCOME, "call": call, "at": at, "outcome": outcome, "detail": detail}
+    return _encode(line)[:-1]
