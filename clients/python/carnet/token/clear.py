@@ -16,14 +16,15 @@ __all__ = ["clear"]
 
 def clear(claims: Claims, tool: str, args: Mapping[str, Any], *, revoked: Revoked) -> Refusal | None:
     """None when the token covers the call. A ceiling fails closed when its argument is absent."""
-    if claims.is_root:
+    about = claims.delegation
+    if about.depth == 0:
         return Refusal(Reason.ROOT_TOKEN)
-    if tool not in claims.tools:
+    if tool not in claims.scope:
         return Refusal(Reason.SCOPE_MISSING)
-    mark = dead((tool_mark(link[0], tool) for link in claims.delegation.chain), claims.iat, revoked)
+    mark = dead([tool_mark(link[0], tool) for link in about.chain], claims.iat, revoked)
     if mark is not None:
         return Refusal(Reason.REVOKED, f"{mark} is revoked")
-    if tool not in claims.limits or _within(claims.limits[tool], args):
+    if not claims.authorization_details or tool not in claims.limits or _within(claims.limits[tool], args):
         return None
     return Refusal(Reason.CEILING_EXCEEDED)
 
