@@ -14,6 +14,7 @@ from carnet.guard.case import Case, admit, covered
 from carnet.guard.journalfile import _line as encode_line
 from carnet.guard.lanes import judge
 from carnet.guard.records import decided
+from carnet.trace import Trace
 from carnet_policy import Call, Folds, Ledger, evaluate
 
 __all__ = ["measure"]
@@ -31,7 +32,7 @@ class _Holder:
     tools: frozenset[str] = frozenset()
     expires_at: int | None = None
     max_wait: float | None = 0.0
-    traceparent: str | None = None
+    trace: Trace | None = None
 
     def token(self, host: str) -> str:
         raise RuntimeError(host)

@@ -157,8 +157,8 @@ def test_a_forked_child_writes_its_own_file_and_frees_no_lock(tmp_path: Path) ->
 def test_lines_are_shipped_once_while_the_file_grows(tmp_path: Path) -> None:
     broker, journal = Broker(), Journal(tmp_path)
     shipper = Shipper(journal, broker.take)
-    for _ in range(450):
-        journal.queue({"text": "x" * 20})
+    for done in [journal.queue({"text": "x" * 20}) for _ in range(450)]:
+        done.result(5)
     journal.write({"last": True})
     shipper.run()
     before = sum(map(len, broker.numbers))
