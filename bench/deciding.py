@@ -1,4 +1,4 @@
-"""What a guard's decision costs in this process, against PyJWT decoding the token at every call with the same policy."""
+"""What a guard's decision costs in this process, against PyJWT decoding the token at each call with the same policy."""
 
 import time
 from dataclasses import dataclass
@@ -75,7 +75,8 @@ def _guard(world: World, frozen: Frozen) -> bytes:
     case, decision = _decide(world, frozen)
     line = decided(
         case.book, case.claims, kind=Kind.CALL_INTENT, call="call_bench", at=world.state.now(), tool=TOOL,
-        args=frozen.json, decision="allow", reason=decision.reason, detail=decision.detail, rule=decision.rule, trace_id="",
+        args=frozen.json, decision="allow", reason=decision.reason, detail=decision.detail, rule=decision.rule,
+        trace_id="",
     )  # fmt: skip
     return encode_line(1, line)
 

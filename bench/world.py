@@ -5,7 +5,7 @@ import time
 from base64 import urlsafe_b64encode
 from dataclasses import dataclass
 
-from carnet.clock import ManualClock
+from carnet.clock import SystemClock
 from carnet.guard.book import read_book
 from carnet.guard.state import State
 from carnet.token.claims import Claims, DelegationClaim, actors, child_jti
@@ -18,6 +18,7 @@ __all__ = ["ARGS", "AUDIENCE", "ISSUER", "TOOL", "World", "build"]
 
 ISSUER, AUDIENCE, TOOL = "https://carnet.example", "https://crm.example", "read_customer_record"
 ARGS = {"customer_id": "cust_123456"}
+_FRESH = 600.0  # seconds for which nothing needs to be heard: nobody feeds this guard
 _POLICY = """\
 id: bench
 version: 3
@@ -65,13 +66,13 @@ def build() -> World:
     ring = KeyRing.ephemeral()
     policy = loads([("bench.policy.yaml", _POLICY)])
     now = int(time.time())
-    clock = ManualClock(now)
+    clock = SystemClock()
     state = State(clock)
     state.keys = ring.keyset()
     state.load(read_book(_document(policy.ref.digest)))
     state.feed.digest, state.feed.whole = policy.ref.digest, True
     state.feed.tenant.epoch = "bench"
-    state.freshness.heard(clock.mono(), now, clock.mono())
+    state.freshness.heard(clock.mono() + _FRESH, now, clock.mono())
     claims = _claims(policy.ref.digest, now)
     token = mint(claims, ring.active)
     if not isinstance(token, str):

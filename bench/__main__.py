@@ -1,0 +1,36 @@
+"""All groups of figures against their floors: `python -m bench [-k WORD]`. Exits 1 if a figure misses its floor."""
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+
+from bench.timing import Figure, render
+
+__all__ = ["main"]
+
+_GROUPS = ("deciding", "committing", "serving")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("-k", metavar="WORD", default="", help="only the groups whose name contains the word")
+    word: str = parser.parse_args(argv).k
+    groups = [group for group in _GROUPS if word in group]
+    if not groups:
+        sys.stderr.write(f"no group has {word!r} in its name; there are {', '.join(_GROUPS)}\n")
+        return 2
+    missed = 0
+    for group in groups:
+        sys.stdout.write(f"{group}\n")
+        figures: list[Figure] = importlib.import_module(f"bench.{group}").measure()
+        for figure in figures:
+            sys.stdout.write(f"  {render(figure)}\n")
+            missed += not figure.ok
+        sys.stdout.flush()
+    sys.stdout.write(f"{missed} below their floor\n" if missed else "all floors hold\n")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
