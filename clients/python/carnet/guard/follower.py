@@ -9,7 +9,7 @@ import random
 import threading
 from collections.abc import Callable
 
-from carnet.errors import CarnetError, ConfigError
+from carnet.errors import CarnetError, ConfigError, Unavailable
 from carnet.guard.feed import Gap
 from carnet.guard.freshness import Anchor
 from carnet.guard.loading import Loading
@@ -107,6 +107,8 @@ class Follower:
             if anchor is None:
                 anchor = Anchor(sent, mono)
                 slow = clock.mono() - sent > _SLOW
+            if not anchor.holds(mono, clock.mono()):
+                raise Unavailable("our clock and the broker's have moved apart; the feed is followed anew")
             changed = False
             if name == "beat":
                 self._state.feed.beat(document)

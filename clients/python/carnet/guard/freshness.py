@@ -3,7 +3,9 @@ suspend: no wall clock, so neither a frozen link nor a machine that slept can lo
 
 from dataclasses import dataclass
 
-__all__ = ["Anchor", "Freshness"]
+__all__ = ["DRIFT", "Anchor", "Freshness"]
+
+DRIFT = 0.25  # seconds: more than good clocks drift apart while one stream lasts
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +21,12 @@ class Anchor:
         """Our time as of which an event with the broker's time `mono` is the truth."""
         return self.sent + (mono - self.first)
 
+    def holds(self, mono: float, received: float) -> bool:
+        """Whether an event with the broker's time `mono` can have been received at `received` of our clock. One from
+        the future says that our clock stood still (a paused virtual machine) or that the broker's leapt: what is tied
+        together by this anchor would look fresh for as long as that was, so a new one is needed."""
+        return self.as_of(mono) <= received + DRIFT
+
 
 class Freshness:
     """The newest moment as of which the guard's knowledge is known to be true, and the broker's wall clock then."""
@@ -32,7 +40,7 @@ class Freshness:
     def heard(self, as_of: float, wall: int, received: float) -> None:
         """Something was heard, true as of `as_of`. wall: the broker's Unix time, read at `received` of our clock."""
         if self._as_of is None or as_of > self._as_of:
-            self._as_of = as_of
+            self._as_of = min(as_of, received)
         self._wall = (wall, received)
 
     def age(self, mono: float) -> float:
