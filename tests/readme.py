@@ -8,7 +8,7 @@ from pathlib import Path
 __all__ = ["Block", "Names", "blocks"]
 
 FENCE = re.compile(
-    r"(?:<!-- played: (?P<role>[a-z0-9_. ]+) -->\n)?```(?P<kind>[a-z]+)\n(?P<body>.*?)^```$", re.S | re.M
+    r"(?:<!-- (?:played|tested): (?P<role>[a-z0-9_. ]+) -->\n)?```(?P<kind>[a-z]+)\n(?P<body>.*?)^```$", re.S | re.M
 )
 ID = re.compile(r"\b(dlg|apr|call)_[a-z0-9]+")
 VOLATILE = re.compile(r"\d+(?:\.\d+)? ?(?:ms|s)\b|[a-z]+(?:-[a-z]+){5}|127\.0\.0\.1:\d+|/tmp/carnet-dev-\w+")

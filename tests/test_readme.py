@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from carnet.cli.problems import Exit
+from carnet_broker.config.load import load_registry
+from carnet_broker.settings import Settings
 from tests.readme import Block, Names, blocks
 from tests.terminal import Terminal
 from tests.tree import ROOT
@@ -80,6 +83,32 @@ def test_the_five_minutes_are_as_the_readme_shows_them(terminals: dict[str, Term
 def test_python_blocks_run(block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     exec(compile("\n".join(block.lines), "README.md", "exec"), {})  # noqa: S102 (our own README)
+
+
+def test_the_operating_guide_shows_a_configuration_that_loads(folder: Path) -> None:
+    (shown,) = [block for block in blocks(ROOT / "docs/operating.md") if block.role == "carnet.yaml"]
+    tools = ("search_tickets", "read_customer_record", "refund")
+    catalog = "".join(f"  {tool}: {{effect: read}}\n" for tool in tools)
+    (folder / "tools.policy.yaml").write_text(f"version: 1\ncatalog:\n{catalog}")
+    (folder / "carnet.yaml").write_text("\n".join(shown.lines))
+    registry = load_registry(folder / "carnet.yaml")
+    assert set(registry.agents) == {"support", "summarizer", "refund-clerk"}
+
+
+def test_every_variable_of_the_environment_is_described() -> None:
+    page = (ROOT / "docs/operating.md").read_text()
+    described = set(re.findall(r"`(CARNET_[A-Z_]+)`", page))
+    fields = {f"CARNET_{name.upper()}" for name in Settings.model_fields}
+    assert fields <= described
+    codes = " ".join(page.split()).partition("Exit codes:")[2]
+    assert all(f" {code.value} " in codes for code in Exit)
+
+
+def test_every_link_in_the_docs_leads_somewhere() -> None:
+    for page in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")):
+        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+            if "://" not in target:
+                assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
 def test_every_block_of_code_is_played_or_is_the_set_up(folder: Path) -> None:
