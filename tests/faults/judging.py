@@ -109,7 +109,8 @@ def served_otherwise(log: AckLog, wire: Wire, session: str, guard: str, sample: 
     """Ask the restarted broker itself about the last acts before the fault, which are the ones in danger."""
     wrong = []
     revoked = {ack.id.removeprefix("dlg:") for ack in log.of("revoke")}
-    for ack in log.of("spawn")[-sample:]:
+    either = {str(asked.body["mark"]).removeprefix("dlg:") for asked in log.open if asked.kind == "revoke"}
+    for ack in [ack for ack in log.of("spawn") if ack.id not in either][-sample:]:
         status, now = wire.get(f"/v1/delegations/{ack.id}", session)
         state = "ended" if ack.id in revoked else ack.answer["state"]
         if status != 200 or (now["state"] != state and state != "pending"):

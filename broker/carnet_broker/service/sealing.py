@@ -74,14 +74,24 @@ async def verify_audit(ctx: Context, who: Principal) -> AuditCheck | Refusal:
     registry = permitted(ctx, who, Role.VIEWER)
     if isinstance(registry, Refusal):
         return registry
-    checkpoints = [row async for row in walk(ctx, Checkpoint, who.tenant, Where(index=Index.CHECKPOINTS))]
+    sealed, head, checkpoints = await _sealed(ctx, who.tenant)
     count, problem = await _chain_problem(ctx, who.tenant, {row.seq: row for row in checkpoints})
-    head, sealed, _ = await ctx.store.unsealed(who.tenant, 1)
     if (sealed, head) != ((checkpoints[-1].seq, checkpoints[-1].head) if checkpoints else (0, GENESIS)):
         problem = problem or f"the checkpoint of the last sealed record, {sealed}, is missing"
     return AuditCheck(
         ok=problem is None, records=count, sealed=sealed, unsealed=max(0, count - sealed), problem=problem
     )
+
+
+async def _sealed(ctx: Context, tenant: str) -> tuple[int, str, list[Checkpoint]]:
+    """How far the records are sealed, their head there, and all checkpoints, as of one moment: read again when the
+    sealer was at work in between, since its new checkpoint would look like a missing one."""
+    while True:
+        head, sealed, _ = await ctx.store.unsealed(tenant, 1)
+        checkpoints = [row async for row in walk(ctx, Checkpoint, tenant, Where(index=Index.CHECKPOINTS))]
+        after, _, _ = await ctx.store.unsealed(tenant, 1)
+        if after == head:
+            return sealed, head, checkpoints
 
 
 async def _chain_problem(ctx: Context, tenant: str, waiting: dict[int, Checkpoint]) -> tuple[int, str | None]:
