@@ -1,4 +1,4 @@
-"""What a call of the local lane costs here. Figures are printed (pytest -s); the bounds are wide, for machines differ."""
+"""What a call of the local lane costs here. Figures are printed (pytest -s); bounds are wide, for machines differ."""
 
 import time
 from collections.abc import Callable

@@ -234,3 +234,14 @@ def test_a_disk_that_fails_ends_the_file_and_a_new_one_is_begun(
     journal.write({"n": 4})
     assert journal.files()[-1][2] == 1
     journal.close()
+
+
+def test_a_guard_leaves_the_files_of_another_client_alone(tmp_path: Path) -> None:
+    dead = Journal(tmp_path, "desk")
+    dead.write({"from": "desk"})
+    dead.close()
+    broker, other = Broker(), Journal(tmp_path, "books")
+    Shipper(other, broker.take).run()
+    assert not broker.lines
+    Shipper(Journal(tmp_path, "desk"), broker.take).run()
+    assert len(broker.lines) == 1

@@ -23,14 +23,15 @@ _GATHER = 512  # records per sync
 
 
 class Journal:
-    """folder: made (0700) if it is missing; shared by processes, each of which writes its own file."""
+    """folder: made (0700) if it is missing; shared by processes, each of which writes its own file. owner: letters and
+    digits that name files of one client, for a guard must not ship what another client's guard recorded."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, owner: str = "") -> None:
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as fault:
             raise ConfigError(f"the journal folder {folder} can't be made: {fault.strerror}") from None
-        self.folder = folder
+        self.folder, self.owner = folder, owner
         self._reset()
 
     def _reset(self) -> None:
@@ -123,7 +124,7 @@ class Journal:
     def _store(self, records: list[Record]) -> None:
         with self._writing:
             if self._file is None:
-                self._file = JournalFile(self.folder, secrets.token_hex(16))
+                self._file = JournalFile(self.folder, self.owner + secrets.token_hex(16))
             file = self._file
             try:
                 file.write(records)

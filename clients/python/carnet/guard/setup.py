@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -94,7 +95,7 @@ def started(setup: Setup) -> Works:
         folder = None  # a child's token ships lines of that child only, and is gone before they are shipped
     state = State(clock)
     session = Session(channel, bearer, secrets.token_hex(8))
-    journal = Journal(folder) if folder is not None else None
+    journal = Journal(folder, _owner(url, credential)) if folder is not None else None
     upkeep = Upkeep(Shipper(journal, session.records) if journal is not None else None)
     running = RunningCalls(state)
     follower = Follower(session, state, host, running.sweep)
@@ -113,6 +114,12 @@ def started(setup: Setup) -> Works:
         follower=follower,
         dispatch=dispatch,
     )
+
+
+def _owner(url: str, credential: Credential | None) -> str:
+    """Names the files of one client at one broker, in a folder that guards of several hosts may share."""
+    client = "" if credential is None else credential.client_id
+    return sha256(f"{url}\n{client}".encode()).hexdigest()[:16]
 
 
 def _tokens(state: State, bearer: Bearer, host: str | None, nudge: Callable[[], None]) -> Callable[[Holder], str]:

@@ -41,7 +41,7 @@ class Shipper:
                 self._journal.shipped(id)
         mine = {path for _, path, _ in self._journal.files()}
         with ExitStack() as held:
-            self._adopt(_taken(self._journal.folder, mine, held))
+            self._adopt(_taken(self._journal, mine, held))
 
     def _adopt(self, paths: Sequence[Path]) -> None:
         """Ship whole files of dead processes, oldest first, and remove them."""
@@ -83,10 +83,10 @@ class Shipper:
         return True
 
 
-def _taken(folder: Path, mine: set[Path], held: ExitStack) -> list[Path]:
+def _taken(journal: Journal, mine: set[Path], held: ExitStack) -> list[Path]:
     """Files whose writers are dead, locked until `held` ends; a process's older file before its later one."""
     ages = {}
-    for path in folder.glob(f"*{SUFFIX}"):
+    for path in journal.folder.glob(f"{journal.owner}*{SUFFIX}"):
         fd = None if path in mine else lock(path)
         if fd is not None:
             held.callback(os.close, fd)

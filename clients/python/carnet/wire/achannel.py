@@ -1,6 +1,7 @@
 """The asynchronous connection of one owner to the broker; says and does what `wire.channel` does."""
 
 import random
+import time
 from typing import TYPE_CHECKING, Any
 
 from carnet.errors import Unavailable
@@ -29,13 +30,13 @@ class AsyncChannel:
         """The answer's document. Raises Refused or Unavailable; tries again where that is safe."""
         import anyio
 
-        pausing = pauses(ask, self._random.random)
+        pausing, until = pauses(ask, self._random.random), time.monotonic() + self._timeout
         while True:
             try:
                 return await self._once(ask)
             except Unavailable as failed:
                 pause = next(pausing, None)
-                if pause is None:
+                if pause is None or time.monotonic() + pause > until:
                     raise
                 await anyio.sleep(max(pause, min(failed.retry_after or 0.0, 1.0)))
 

@@ -1,5 +1,6 @@
 """The blocking connection of one owner to the broker: one pooled client, made on first use, safe for threads."""
 
+import os
 import random
 import threading
 import time
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Channel"]
 
+_CONNECTIONS, _KEPT = 256, 64  # more than a guard has threads, so that a call never waits for a connection
+
 
 class Channel:
     """url: the broker's address. timeout: seconds for one sending, besides what the ask waits for."""
@@ -25,18 +28,19 @@ class Channel:
         self._timeout = timeout
         self._transport = transport
         self._lock = threading.Lock()
+        self._pid = os.getpid()
         self._client: httpx2.Client | None = None
         self._random = random.SystemRandom()
 
     def send(self, ask: Ask) -> dict[str, Any]:
         """The answer's document. Raises Refused or Unavailable; tries again where that is safe."""
-        pausing = pauses(ask, self._random.random)
+        pausing, until = pauses(ask, self._random.random), time.monotonic() + self._timeout
         while True:
             try:
                 return self._once(ask)
             except Unavailable as failed:
                 pause = next(pausing, None)
-                if pause is None:
+                if pause is None or time.monotonic() + pause > until:
                     raise
                 time.sleep(max(pause, min(failed.retry_after or 0.0, 1.0)))
 
@@ -60,11 +64,14 @@ class Channel:
 
     def client(self) -> "httpx2.Client":
         """The pooled HTTP client; made on first use because its TLS context costs 50 ms."""
+        if self._pid != os.getpid():
+            self.forget()
         with self._lock:
             if self._client is None:
                 import httpx2
 
-                self._client = httpx2.Client(timeout=self._timeout, transport=self._transport)
+                limits = httpx2.Limits(max_connections=_CONNECTIONS, max_keepalive_connections=_KEPT)
+                self._client = httpx2.Client(timeout=self._timeout, transport=self._transport, limits=limits)
             return self._client
 
     def close(self) -> None:
@@ -77,4 +84,5 @@ class Channel:
     def forget(self) -> None:
         """Drop the connections without closing them: after a fork they belong to the parent process too."""
         self._lock = threading.Lock()
+        self._pid = os.getpid()
         self._client = None
