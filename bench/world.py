@@ -72,7 +72,8 @@ def build() -> World:
     state.load(read_book(_document(policy.ref.digest)))
     state.feed.digest, state.feed.whole = policy.ref.digest, True
     state.feed.tenant.epoch = "bench"
-    state.freshness.heard(clock.mono() + _FRESH, now, clock.mono())
+    ahead = clock.mono() + _FRESH
+    state.freshness.heard(ahead, now, ahead)
     claims = _claims(policy.ref.digest, now)
     token = mint(claims, ring.active)
     if not isinstance(token, str):

@@ -42,7 +42,7 @@ def until_of(revoked: Revoked) -> Callable[[str], int | None]:
 
 def dead(carried: Sequence[str], issued: int, revoked: Revoked) -> str | None:
     """The first mark that kills what was issued then, or None."""
-    if type(revoked) is dict and revoked.keys().isdisjoint(carried):
+    if isinstance(revoked, dict) and revoked.keys().isdisjoint(carried):
         return None  # nearly always; one call, whatever the number of marks
     ask = until_of(revoked)
     for mark in carried:
