@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from carnet import ApprovalPending, Guard, Refused, bind, current_child
+from carnet import ApprovalPending, Guard, Refused, Task, bind, current_child
 from carnet.reasons import Reason
 from carnet.testing import CarnetBroker
 
@@ -229,6 +229,17 @@ def test_threads_need_bind_and_asyncio_threads_do_not(carnet_broker: CarnetBroke
             return await asyncio.to_thread(search, "d")
 
         assert asyncio.run(threaded()) == "d"
+
+
+def test_a_pending_child_calls_nothing(carnet_broker: CarnetBroker, guard: Guard) -> None:
+    @guard.tool
+    def refund(amount: float, customer: str) -> None:
+        raise AssertionError("reached")
+
+    facts = Task(touches_pii=False, touches_secrets=False, reversible=False, resource_count=1, tools=("refund",))
+    with carnet_broker.run() as run, run.spawn("clerk", facts, wait=0), pytest.raises(Refused) as caught:
+        refund(5.0, "c1")
+    assert caught.value.reason is Reason.TOKEN_MISSING
 
 
 def test_a_function_is_guarded_once(guard: Guard) -> None:

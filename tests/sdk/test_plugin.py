@@ -82,6 +82,16 @@ def test_a_project_tests_its_tools_with_it(tmp_path: Path) -> None:
     assert "8 passed" in done.stdout
 
 
+def test_a_missing_server_extra_is_named(tmp_path: Path) -> None:
+    write_desk(tmp_path)
+    (tmp_path / "conftest.py").write_text("import sys\n\nsys.modules['carnet_broker.runner'] = None\n")
+    (tmp_path / "test_tools.py").write_text("def test_it(carnet_broker): ...\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode != 0
+    assert "pip install 'carnet[server]'" in done.stdout
+
+
 def test_a_registry_that_is_missing_is_named(tmp_path: Path) -> None:
     (tmp_path / "test_tools.py").write_text("def test_it(carnet_broker): ...\n")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]

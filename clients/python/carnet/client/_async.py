@@ -198,7 +198,7 @@ class AsyncRun:
             query={"wait": wait} if wait else {},
             wait=wait,
             timeout=seconds,
-            repeatable=True,
+            repeatable=seconds is None,  # what must be over soon is tried once
             traceparent=self._span(),
         )
         try:

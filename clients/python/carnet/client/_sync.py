@@ -197,7 +197,7 @@ class Run:
             query={"wait": wait} if wait else {},
             wait=wait,
             timeout=seconds,
-            repeatable=True,
+            repeatable=seconds is None,  # what must be over soon is tried once
             traceparent=self._span(),
         )
         try:

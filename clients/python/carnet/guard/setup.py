@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from carnet.clock import Clock, SystemClock
 from carnet.current import Holder
-from carnet.errors import ConfigError
+from carnet.errors import ConfigError, Refused
 from carnet.guard.dispatch import Dispatch
 from carnet.guard.follower import Follower
 from carnet.guard.journal import Journal
@@ -19,6 +19,7 @@ from carnet.guard.session import Bearer, ChildBearer, OwnBearer, Session
 from carnet.guard.shipper import Shipper
 from carnet.guard.state import State
 from carnet.guard.upkeep import Upkeep
+from carnet.reasons import Reason
 from carnet.wire.channel import Channel
 from carnet.wire.credential import Credential
 from carnet.wire.settings import read
@@ -127,7 +128,10 @@ def _tokens(state: State, bearer: Bearer, host: str | None, nudge: Callable[[], 
 
     def of(holder: Holder) -> str:
         name = state.book.host if state.book is not None else host
-        token = holder.token(name) if name is not None else ""
+        try:
+            token = holder.token(name) if name is not None else ""
+        except ConfigError as fault:  # a child that is still pending has none
+            raise Refused(Reason.TOKEN_MISSING, str(fault)) from None
         if isinstance(bearer, ChildBearer) and bearer.offer(token):
             nudge()
         return token
