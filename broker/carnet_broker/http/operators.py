@@ -55,7 +55,7 @@ class Operators:
 
     async def login(self, ask: Ask[None, SessionBody, Nothing]) -> Response | Refusal:
         body = ask.body
-        if not self._attempts.allow(f"{_peer(ask)} {body.tenant} {body.operator}"):
+        if not self._attempts.allow(_peer(ask)):  # whatever name is tried: each try costs the same
             return _TOO_OFTEN
         view = await self._service.login(body.tenant, body.operator, body.passphrase, ask.trace)
         return view if isinstance(view, Refusal) else render.json_answer(render.session(view))

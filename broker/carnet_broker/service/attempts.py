@@ -1,4 +1,8 @@
-"""Wrong passphrases per operator and minute: guessing is slow, and what it writes to the audit is bounded."""
+"""Wrong passphrases per operator and minute: guessing is slow, and what it writes to the audit is bounded.
+
+Logging in and approving are counted apart: whoever can reach the broker may fail to log in under any name, and must not
+be able to keep that person from answering.
+"""
 
 __all__ = ["MOST", "WINDOW", "Attempts"]
 

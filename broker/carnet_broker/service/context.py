@@ -33,7 +33,8 @@ class Context:
     ledgers: Ledgers = field(default_factory=Ledgers)
     verified: Verified = field(default_factory=Verified)
     open_runs: OpenRuns = field(default_factory=OpenRuns)
-    attempts: Attempts = field(default_factory=Attempts)
+    attempts: Attempts = field(default_factory=Attempts)  # of people who answer
+    logins: Attempts = field(default_factory=Attempts)
     proofs: Proofs = field(default_factory=Proofs)
     swept: dict[str, tuple[str, int]] = field(default_factory=dict)  # by tenant: epoch and seq of the feed
 

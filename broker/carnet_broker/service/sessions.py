@@ -21,7 +21,7 @@ async def login(ctx: Context, tenant: str | None, operator: str, passphrase: str
     record: it proves no tenant."""
     found = _find(ctx, tenant, operator)
     now = await ctx.store.now()
-    if found is not None and not ctx.attempts.may_try(found[0].tenant, operator, now):
+    if found is not None and not ctx.logins.may_try(found[0].tenant, operator, now):
         return Refusal(Reason.TOO_MANY_REQUESTS, "Too many wrong passphrases; wait a minute.")
     stored = None if found is None else found[1].passphrase
     proven = await ctx.proofs.holds(passphrase, stored)
@@ -30,7 +30,7 @@ async def login(ctx: Context, tenant: str | None, operator: str, passphrase: str
     registry, known = found
     who = Principal(kind=Kind.OPERATOR, tenant=registry.tenant, name=known.name, role=known.role)
     if not proven:
-        ctx.attempts.failed(registry.tenant, operator, now)
+        ctx.logins.failed(registry.tenant, operator, now)
         return await refuse(ctx.store, by_principal(who, Event.LOGIN_REFUSED, trace), _FAILED)
     token = session_token(registry.tenant, known.name, credential_mark(known), ctx.issuer, now, ctx.keys.active)
     if isinstance(token, Refusal):
