@@ -85,14 +85,17 @@ class CaseBroker:
         (self.folder / "carnet.yaml").write_text(json.dumps(registry))
         (self.folder / "case.policy.yaml").write_text(json.dumps(policy))
 
-    def change_policy(self, policy: Mapping[str, Any]) -> None:
-        """Another policy file, in force when this returns."""
+    def change_policy(self, policy: Mapping[str, Any]) -> str | None:
+        """Another policy file, in force when this returns, or the problem that kept it from that."""
         (self.folder / "case.policy.yaml").write_text(json.dumps(policy))
-        self.upkeep("reload")
+        return self._reload()
 
     def change_registry(self, registry: Mapping[str, Any]) -> str | None:
         """Another carnet.yaml; the problem that kept it from coming into force."""
         (self.folder / "carnet.yaml").write_text(json.dumps(registry))
+        return self._reload()
+
+    def _reload(self) -> str | None:
         self.upkeep("reload")
         return next(iter(self.server.broker.problems.values()), None)
 

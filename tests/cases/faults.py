@@ -81,7 +81,7 @@ def crash_during(player: Player, step: Step) -> Answer:
 
 
 def reload_policy(player: Player, step: Step) -> Answer:
-    """The policy file with a patch, in force at broker and guard."""
-    player.world.change_policy(step["patch"])
+    """The policy file with a patch: in force at broker and guard, or refused, and then the last good one stays."""
+    problem = player.world.change_policy(step["patch"])
     player.settle(READY)
-    return Answer("ok")
+    return Answer("ok") if problem is None else Answer("refused", problem)

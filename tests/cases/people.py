@@ -68,8 +68,22 @@ def wait_for(player: Player, step: Step) -> Answer:
 
 
 def revoke(player: Player, step: Step) -> Answer:
+    if "by_token" in step or isinstance(player.names.get(str(step.get("by"))), Run | Child):
+        return _end(player, step)
     mark = str(step["mark"]) if "mark" in step else f"dlg:{player.named(step, 'token', Run, Child).id}"
     return _revoke(player, step, mark)
+
+
+def _end(player: Player, step: Step) -> Answer:
+    """An agent has no say over marks: with a token of the run it ends a delegation that is its own or below it."""
+    bearer = player.bearer(player.named(step, "by_token" if "by_token" in step else "by", Run, Child)) or ""
+    target = player.named(step, "token", Run, Child).id
+    answer = player.world.request("POST", f"/v1/delegations/{target}/end", bearer=bearer, json={})
+    player.settle()
+    if answer.is_success:
+        return Answer("ok", status=answer.status_code)
+    document = answer.json()
+    return Answer("refused", f"{document['reason']} {document['detail']}", answer.status_code)
 
 
 def revoke_jti(player: Player, step: Step) -> Answer:

@@ -156,7 +156,7 @@ VERBS: dict[str, Verb] = {
     "approve": Verb(people.approve, frozenset({"approval", "by", "by_token"})),
     "deny": Verb(people.deny, frozenset({"approval", "by", "by_token"})),
     "await": Verb(people.wait_for, frozenset({"approval", "seconds"})),
-    "revoke": Verb(people.revoke, frozenset({"token", "by", "mark"})),
+    "revoke": Verb(people.revoke, frozenset({"token", "by", "by_token", "mark"})),
     "revoke_jti": Verb(people.revoke_jti, frozenset({"token", "by"})),
     "rotate_key": Verb(people.rotate_key, frozenset({"by"})),
     "reload_policy": Verb(faults.reload_policy, frozenset({"patch"})),

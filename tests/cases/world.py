@@ -212,10 +212,13 @@ class World:
         self.broker.restart()
         self.http = httpx2.Client(base_url=self.broker.url, timeout=10)
 
-    def change_policy(self, patch: Mapping[str, Any]) -> None:
-        self._policy = merged(self._policy, patch)
-        self._policy["version"] = int(self._policy.get("version", 1)) + 1
-        self.broker.change_policy(self._policy)
+    def change_policy(self, patch: Mapping[str, Any]) -> str | None:
+        policy = merged(self._policy, patch)
+        policy["version"] = int(self._policy.get("version", 1)) + 1
+        problem = self.broker.change_policy(policy)
+        if problem is None:
+            self._policy = policy
+        return problem
 
     def reload_with_second_host(self, tools: list[str]) -> str | None:
         document = self.setup.document(STORED_PASSPHRASE)
