@@ -171,6 +171,26 @@ def test_an_invalid_token_is_fetched_anew_once(carnet_broker: CarnetBroker, stat
     assert asked == (2 if status == 401 else 1)
 
 
+def test_a_dead_child_gets_the_hosts_own_answer(carnet_broker: CarnetBroker) -> None:
+    def serve(_: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(401, headers={"www-authenticate": 'Bearer error="invalid_token"'}, text="ended")
+
+    async def aserve(request: httpx2.Request) -> httpx2.Response:
+        return serve(request)
+
+    async def over(auth: httpx2.Auth) -> str:
+        async with httpx2.AsyncClient(auth=auth, transport=httpx2.MockTransport(aserve)) as client:
+            return (await client.get("http://desk.example/")).text
+
+    with carnet_broker.run() as run:
+        child = run.spawn("reader", task(["search"]))
+        auth = child.auth("desk")
+        child.end()
+        with httpx2.Client(auth=auth, transport=httpx2.MockTransport(serve)) as client:
+            assert client.get("http://desk.example/").text == "ended"
+        assert asyncio.run(over(auth)) == "ended"
+
+
 def test_the_same_story_asynchronously(carnet_broker: CarnetBroker) -> None:
     async def story() -> None:
         async with carnet_broker.abroker() as broker, broker.run() as run:

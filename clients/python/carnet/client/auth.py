@@ -6,7 +6,7 @@ from typing import cast
 
 import httpx2
 
-from carnet.errors import ConfigError
+from carnet.errors import CarnetError, ConfigError
 from carnet.wire.answer import token_refused
 from carnet.wire.place import origin
 
@@ -27,20 +27,31 @@ class ChildAuth(httpx2.Auth):
     def sync_auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
         """Send; after a 401 `invalid_token` (a key was rotated) send once more with a fetched token."""
         answer = yield self._signed(request, self._token())
-        if _stale(answer) and not inspect.iscoroutinefunction(self._renew):
-            yield self._signed(request, cast(Callable[[], str], self._renew)())
+        if not _stale(answer) or inspect.iscoroutinefunction(self._renew):
+            return
+        try:
+            token = cast(Callable[[], str], self._renew)()
+        except CarnetError:
+            return  # there is no other token: the host's answer says why
+        yield self._signed(request, token)
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         """As `sync_auth_flow`."""
         answer = yield self._signed(request, self._token())
         if not _stale(answer):
             return
-        if inspect.iscoroutinefunction(self._renew):
-            yield self._signed(request, await self._renew())
-        else:
-            import anyio
+        try:
+            token = await self._renewed()
+        except CarnetError:
+            return
+        yield self._signed(request, token)
 
-            yield self._signed(request, await anyio.to_thread.run_sync(cast(Callable[[], str], self._renew)))
+    async def _renewed(self) -> str:
+        if inspect.iscoroutinefunction(self._renew):
+            return str(await self._renew())
+        import anyio
+
+        return await anyio.to_thread.run_sync(cast(Callable[[], str], self._renew))
 
     def _signed(self, request: httpx2.Request, token: str) -> httpx2.Request:
         asked = origin(str(request.url))
