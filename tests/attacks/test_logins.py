@@ -7,11 +7,10 @@ import httpx2
 from carnet_broker.runner import BrokerServer
 from tests.http.world import PASSPHRASE, TASK, World
 
-
 TOO_LONG = "\u00e9" * 1024  # refused before anything is computed: the test is about the count
 
 
-def attempt(url: str, operator: str, passphrase: str = "wrong") -> int:
+def attempt(url: str, operator: str, passphrase: str) -> int:
     body = {"tenant": "main", "operator": operator, "passphrase": passphrase}
     return httpx2.post(f"{url}/v1/sessions", json=body, timeout=30).status_code
 
@@ -22,7 +21,7 @@ def test_wrong_logins_under_a_persons_name_do_not_keep_that_person_from_answerin
     session = world.session()
     task = {**TASK, "reversible": False, "tools": ["refund"]}
     pending = world.spawn(world.root()["access_token"], "clerk", task=task).json()
-    assert [attempt(server.url, "ada") for _ in range(11)][-1] == 429
+    assert [attempt(server.url, "ada", "wrong") for _ in range(11)][-1] == 429
     body = {"verdict": "approve", "passphrase": PASSPHRASE}
     answer = world.post(f"/v1/approvals/{pending['approval']['id']}/answer", session, body)
     assert answer.status_code == 200, answer.text
