@@ -26,6 +26,7 @@ from carnet_broker.http.oauth import OAuth
 from carnet_broker.http.openapi import describe_doors
 from carnet_broker.http.operators import Operators
 from carnet_broker.http.pace import Pace
+from carnet_broker.http.patience import Patience
 from carnet_broker.http.refusal_log import RefusalLog
 from carnet_broker.http.render import dumps
 from carnet_broker.service.facade import Service
@@ -51,6 +52,7 @@ def create_app(
     """
     app = FastAPI(title="Carnet", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     app.state.stopping = asyncio.Event()
+    app.state.patience = Patience(limits.connections)
     ticks = clock or SystemClock().mono
     doors = _doors(service, ticks)
     log = RefusalLog(ticks)

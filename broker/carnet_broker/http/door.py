@@ -6,6 +6,7 @@ broker parse anything. A handler answers a response or a refusal; doors are also
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, cast
 
@@ -15,12 +16,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from carnet.reasons import Reason, Refusal
+from carnet.token.claims import Claims
 from carnet_broker.http.errors import problem
 from carnet_broker.http.intake import bearer, json_object, query
 from carnet_broker.http.limits import DEFAULT
+from carnet_broker.http.patience import Patience
 from carnet_broker.http.refusal_log import RefusalLog
 from carnet_broker.service.facade import Service
-from carnet_broker.service.principals import Bearer
+from carnet_broker.service.principals import Bearer, Principal
 
 __all__ = ["Ask", "Body", "Door", "Doors", "Nothing", "Query", "get", "post", "route"]
 
@@ -71,10 +74,20 @@ class Ask(Generic[C, B, Q]):
         return self.request.headers.get(name)
 
     async def patient(self, use: Callable[[float], Awaitable[T]], seconds: float) -> T:
-        """Wait in the use case, but not longer than the server lives: on shutdown it is asked again without a wait."""
+        """Wait in the use case, but not longer than the server lives: on shutdown it is asked again without a wait. A
+        caller who has too many requests waiting already is answered at once."""
         stopping: asyncio.Event = self.request.app.state.stopping
         if seconds <= 0 or stopping.is_set():
             return await use(0)
+        with self.held() as granted:
+            return await self._waited(use, seconds, stopping) if granted else await use(0)
+
+    def held(self) -> AbstractContextManager[bool]:
+        """Whether this request may be held open; it counts as held inside the block."""
+        patience: Patience = self.request.app.state.patience
+        return patience.held(cast(Claims | Principal, self.caller))
+
+    async def _waited(self, use: Callable[[float], Awaitable[T]], seconds: float, stopping: asyncio.Event) -> T:
         asking = asyncio.ensure_future(use(seconds))
         stopped = asyncio.ensure_future(stopping.wait())
         try:

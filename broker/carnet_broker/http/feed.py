@@ -67,7 +67,14 @@ class _Events(Response):
         del self.headers["content-length"]
         self._followers, self._ask, self._first, self._known = followers, ask, first, known
 
-    async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._ask.held() as granted:
+            if granted:
+                await self._held(receive, send)
+            else:  # a guard that gets no stream polls
+                await render.json_answer(self._first)(scope, receive, send)
+
+    async def _held(self, receive: Receive, send: Send) -> None:
         self._ask.request.state.deadline.reschedule(None)
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         gone = asyncio.create_task(_until_gone(receive))
