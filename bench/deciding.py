@@ -39,12 +39,12 @@ class _Holder:
 
 
 def measure() -> list[Figure]:
-    world = build()
+    world, cold = build(), build().forgetful()
     frozen = Frozen(dict(ARGS), (), dict(ARGS))
     times = cpu_seconds(
         {
             "warm": lambda: _guard(world, frozen),
-            "cold": lambda: _cold(world, frozen),
+            "cold": lambda: _cold(cold, frozen),
             "pyjwt": lambda: _pyjwt(world),
             "policy": lambda: evaluate(_policy(world), Call(TOOL, ARGS), None),
         }
@@ -82,7 +82,7 @@ def _guard(world: World, frozen: Frozen) -> bytes:
 
 
 def _cold(world: World, frozen: Frozen) -> object:
-    world.forget()
+    world.swap()
     return _decide(world, frozen)
 
 

@@ -3,11 +3,12 @@
 import secrets
 import time
 from base64 import urlsafe_b64encode
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from carnet.clock import SystemClock
 from carnet.guard.book import read_book
 from carnet.guard.state import State
+from carnet.token.cache import VerifiedCache
 from carnet.token.claims import Claims, DelegationClaim, actors, child_jti
 from carnet.token.keyset import KeySet
 from carnet.token.sign import mint
@@ -44,6 +45,7 @@ history:
 class World:
     state: State
     token: str
+    other: str  # a second token of the same delegation
     claims: Claims
     keys: KeySet
     kid: str
@@ -53,13 +55,14 @@ class World:
         until = {f"dlg:dlg_{number:026x}": 2**33 for number in range(count)}
         self.state.feed.tenant.until = until
 
-    def forget(self) -> None:
-        """Empty the verified-token cache: the next decision is a cold one."""
-        book = self.state.book
-        if book is None:
-            raise RuntimeError("the world has no book")
-        self.state.book = None
-        self.state.load(book)
+    def forgetful(self) -> "World":
+        """The same with a memory of verified tokens that holds one."""
+        self.state.cache = VerifiedCache(issuer=ISSUER, audience=AUDIENCE, host="crm", tenant="acme", size=1)
+        return self
+
+    def swap(self) -> None:
+        """Go on with the other token: a forgetful world has just forgotten it."""
+        self.token, self.other = self.other, self.token
 
 
 def build() -> World:
@@ -75,10 +78,10 @@ def build() -> World:
     ahead = clock.mono() + _FRESH
     state.freshness.heard(ahead, now, ahead)
     claims = _claims(policy.ref.digest, now)
-    token = mint(claims, ring.active)
-    if not isinstance(token, str):
-        raise RuntimeError(str(token))
-    return World(state=state, token=token, claims=claims, keys=ring.keyset(), kid=ring.active.kid)
+    token, other = mint(claims, ring.active), mint(replace(claims, exp=claims.exp - 1), ring.active)
+    if not isinstance(token, str) or not isinstance(other, str):
+        raise RuntimeError(f"{token} {other}")
+    return World(state=state, token=token, other=other, claims=claims, keys=ring.keyset(), kid=ring.active.kid)
 
 
 def _document(digest: str) -> dict[str, object]:

@@ -3,7 +3,7 @@
 import json
 import re
 from base64 import urlsafe_b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from types import MappingProxyType
@@ -26,16 +26,12 @@ _MAX_KEYS = 32
 
 @dataclass(frozen=True, slots=True)
 class VerifyKey:
-    """One public key with the only algorithm that it may be used with."""
+    """One public key with the only algorithm that it may be used with. key: for PyJWT, which our tokens also fit."""
 
     kid: str
     alg: str
     key: "PyJWK" = field(repr=False, compare=False)
-
-    def verifies(self, signed: bytes, signature: bytes) -> bool:
-        """Whether the key made this signature (raw r and s, RFC 7518 section 3.4), with its algorithm and no other."""
-        key = self.key
-        return key.algorithm_name == self.alg and key.Algorithm.verify(signed, key.key, signature)
+    verifies: Callable[[bytes, bytes], bool] = field(repr=False, compare=False)  # (signed bytes, signature)
 
 
 class Keys(Protocol):
@@ -132,8 +128,11 @@ def _key(jwk: object, rule: _Rule) -> VerifyKey | Refusal:
 def _built(jwk: Mapping[str, Any], kid: str) -> VerifyKey | Refusal:
     from jwt import PyJWK, PyJWTError  # cryptography is loaded only where a key is used
 
+    from carnet.token._es256 import verifier
+
     try:
-        return VerifyKey(kid, "ES256", PyJWK({name: jwk[name] for name in ("kty", "crv", "x", "y")}, "ES256"))
+        key = PyJWK({name: jwk[name] for name in ("kty", "crv", "x", "y")}, "ES256")
+        return VerifyKey(kid, "ES256", key, verifier(key.key))
     except (PyJWTError, ValueError):
         return _bad("a key of the set is no point of the curve")
 
