@@ -11,7 +11,7 @@ from bench.world import ARGS, AUDIENCE, ISSUER, TOOL, World, build
 from carnet.audit import Kind
 from carnet.guard.binding import Frozen
 from carnet.guard.case import Case, admit, covered
-from carnet.guard.journalfile import _line as encode_line
+from carnet.guard.journalfile import encode_line
 from carnet.guard.lanes import judge
 from carnet.guard.records import decided
 from carnet.trace import Trace

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["SUFFIX", "JournalFile", "lock", "read_lines"]
+__all__ = ["SUFFIX", "JournalFile", "encode_line", "lock", "read_lines"]
 
 SUFFIX = ".journal"
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode  # made once: it is slow
@@ -43,7 +43,7 @@ class JournalFile:
         number, parts = self.last, []
         for record in records:
             number += 1
-            parts.append(_line(number, record))
+            parts.append(encode_line(number, record))
         data = b"".join(parts)
         written = 0
         while written < len(data):
@@ -87,9 +87,10 @@ def read_lines(path: Path, after: int = 0, offset: int = 0) -> Iterator[tuple[in
                 yield read[0], read[1], offset
 
 
-def _line(number: int, record: Mapping[str, Any] | str) -> bytes:
+def encode_line(number: int, record: Mapping[str, Any] | str) -> bytes:
+    """The line of a record, as `read_lines` reads it."""
     body = (record if isinstance(record, str) else _encode(record)).encode("utf-8", "replace")
-    return b"%d %08x %s\n" % (number, zlib.crc32(b"%d " % number + body), body)
+    return b"%d %08x %s\n" % (number, zlib.crc32(body, zlib.crc32(b"%d " % number)), body)
 
 
 def _read(raw: bytes) -> tuple[int, Mapping[str, Any]] | None:
