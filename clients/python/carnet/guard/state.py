@@ -59,7 +59,10 @@ class State:
             return Refusal(Reason.STALE, "the policy in force is not loaded yet")
         age = self.freshness.age(self.clock.mono())
         if age > book.budgets.get(level, 0.0):
-            return Refusal(Reason.STALE, f"what is revoked was last heard {_shown(age)} ago")
+            why = self.problem or "it no longer answers"
+            return Refusal(
+                Reason.STALE, f"what is revoked was last heard {_shown(age)} ago; the broker is unavailable: {why}"
+            )
         return None
 
     def await_change(self, done: Callable[[], bool], seconds: float) -> bool:
