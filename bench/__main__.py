@@ -9,14 +9,17 @@ from bench.timing import Figure, render
 
 __all__ = ["main"]
 
-_GROUPS = ("deciding", "committing", "serving")
+_WITH_FLOORS = ("deciding", "committing")
+_GROUPS = (*_WITH_FLOORS, "serving")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("-k", metavar="WORD", default="", help="only the groups whose name contains the word")
-    word: str = parser.parse_args(argv).k
-    groups = [group for group in _GROUPS if word in group]
+    parser.add_argument("--short", action="store_true", help="only the groups that have floors")
+    asked = parser.parse_args(argv)
+    word: str = asked.k
+    groups = [group for group in (_WITH_FLOORS if asked.short else _GROUPS) if word in group]
     if not groups:
         sys.stderr.write(f"no group has {word!r} in its name; there are {', '.join(_GROUPS)}\n")
         return 2

@@ -36,9 +36,14 @@ def test_a_step_that_does_something_else_fails_the_story() -> None:
         step.got = "deny"
     with report.step("b", "who", "what", "allow"):
         pass
-    with report.step("c", "who", "what", "allow"):
-        raise RuntimeError("broken")
+    with report.step("c", "who", "what", "allow") as step:
+        step.got = str(int("broken"))
     with report.step("d", "who", "what", "allow") as step:
         step.got = "allow"
     assert report.failed == 3
-    assert [step.got for step in report.steps] == ["deny", "nothing", "RuntimeError: broken", "allow"]
+    assert [step.got for step in report.steps] == [
+        "deny",
+        "nothing",
+        "ValueError: invalid literal for int() with base 10: 'broken'",
+        "allow",
+    ]

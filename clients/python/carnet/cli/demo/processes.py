@@ -16,7 +16,7 @@ import httpx2
 
 from carnet.cli.problems import Exit, Problem
 
-__all__ = ["Stage", "raise_stage"]
+__all__ = ["APPROVAL_TIMEOUT", "Stage", "raise_stage"]
 
 _PATIENCE = 20.0  # seconds until a process must be ready; a busy machine is slow at imports
 APPROVAL_TIMEOUT = 3  # seconds: long enough for the story's own answers, short enough to watch one run out

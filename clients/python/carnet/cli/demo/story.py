@@ -144,13 +144,18 @@ def _act_silence(stage: Stage, report: Report, broker: Broker, human: Human) -> 
         ) as step:
             call(stage, clerk, "desk", "refund", args)
             (asked,) = [row for row in human.waiting() if row["delegation"] == clerk.id]
-            deadline = time.monotonic() + APPROVAL_TIMEOUT + 4
-            while time.monotonic() < deadline:
-                answered = human.broker.get(f"/v1/approvals/{segment(asked['id'])}")
-                if answered["state"] != "pending":
-                    break
-                time.sleep(0.1)
-            step.got = str(answered["reason"])
+            step.got = _outcome(human, asked["id"])
+
+
+def _outcome(human: Human, approval: str) -> str:
+    """How a question ended, once it is no longer pending."""
+    deadline = time.monotonic() + APPROVAL_TIMEOUT + 4
+    while time.monotonic() < deadline:
+        answered = human.broker.get(f"/v1/approvals/{segment(approval)}")
+        if answered["state"] != "pending":
+            return str(answered["reason"])
+        time.sleep(0.1)
+    return "still pending"
 
 
 def _act_records(report: Report, human: Human, run: Any) -> None:

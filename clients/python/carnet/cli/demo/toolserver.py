@@ -15,24 +15,24 @@ from carnet import Guard
 __all__ = ["build", "main"]
 
 
-class Search(BaseModel):
+class _Search(BaseModel):
     query: str
 
 
-class Text(BaseModel):
+class _Text(BaseModel):
     text: str
 
 
-class Tag(BaseModel):
+class _Tag(BaseModel):
     ticket_id: str
     tag: str
 
 
-class Customer(BaseModel):
+class _Customer(BaseModel):
     customer_id: str
 
 
-class Refund(BaseModel):
+class _Refund(BaseModel):
     amount: float
     customer_id: str
 
@@ -51,22 +51,22 @@ def build(host: str, ledger: Path) -> FastAPI:
 def _desk(app: FastAPI, guard: Guard, ledger: Path) -> None:
     @app.post("/search_tickets")
     @guard.tool(name="search_tickets")
-    def search_tickets(ask: Search) -> dict[str, list[str]]:
+    def search_tickets(ask: _Search) -> dict[str, list[str]]:
         return {"tickets": [f"T-17 {ask.query}: parcel late", "T-18 wrong size"]}
 
     @app.post("/summarize")
     @guard.tool(name="summarize")
-    def summarize(ask: Text) -> dict[str, str]:
+    def summarize(ask: _Text) -> dict[str, str]:
         return {"summary": ask.text[:60]}
 
     @app.post("/tag_ticket")
     @guard.tool(name="tag_ticket")
-    def tag_ticket(ask: Tag) -> dict[str, str]:
+    def tag_ticket(ask: _Tag) -> dict[str, str]:
         return {"tagged": ask.ticket_id}
 
     @app.post("/refund")
     @guard.tool(name="refund")
-    def refund(ask: Refund) -> dict[str, float]:
+    def refund(ask: _Refund) -> dict[str, float]:
         with ledger.open("a", encoding="utf-8") as out:
             out.write(f"{ask.customer_id} {ask.amount}\n")
         return {"refunded": ask.amount}
@@ -75,7 +75,7 @@ def _desk(app: FastAPI, guard: Guard, ledger: Path) -> None:
 def _orders(app: FastAPI, guard: Guard) -> None:
     @app.post("/get_invoice")
     @guard.tool(name="get_invoice")
-    def get_invoice(ask: Customer) -> dict[str, str]:
+    def get_invoice(ask: _Customer) -> dict[str, str]:
         return {"invoice": f"INV-{ask.customer_id}"}
 
 
