@@ -101,7 +101,8 @@ def link(previous: str, record: Record | Mapping[str, Any]) -> str:
 
 
 class ArgumentKey:
-    """A host's key for HMAC-SHA256 (RFC 2104), with its two blocks hashed once and for all. Its repr says nothing."""
+    """A host's key for the digests of arguments: HMAC-SHA256 (RFC 2104) with the two blocks of the key hashed once and
+    for all, which halves what a digest of a short value costs. Its repr says nothing."""
 
     __slots__ = ("_inner", "_outer")
 
@@ -110,19 +111,21 @@ class ArgumentKey:
         self._inner = hashlib.sha256(bytes(byte ^ 0x36 for byte in block))
         self._outer = hashlib.sha256(bytes(byte ^ 0x5C for byte in block))
 
-    def digest(self, data: bytes) -> str:
-        """HMAC-SHA256 of the data, in hex."""
-        inner, outer = self._inner.copy(), self._outer.copy()
-        inner.update(data)
-        outer.update(inner.digest())
-        return outer.hexdigest()
+    def digests(self, args: Mapping[str, Any]) -> dict[str, str]:
+        """As `argument_digests`."""
+        found: dict[str, str] = {}
+        for name, value in args.items():
+            inner, outer = self._inner.copy(), self._outer.copy()
+            inner.update(b"%b\x00%b" % (name.encode(), canonical(value)))
+            outer.update(inner.digest())
+            found[name] = outer.hexdigest()[:32]
+        return found
 
 
-def argument_digests(key: bytes | ArgumentKey, args: Mapping[str, Any]) -> dict[str, str]:
+def argument_digests(key: bytes, args: Mapping[str, Any]) -> dict[str, str]:
     """Per argument the first 128 bits of HMAC-SHA256(key, name NUL canonical value), in hex: equal values compare equal
     inside one host, and nobody without the key can test a guess."""
-    digest = (ArgumentKey(key) if isinstance(key, bytes) else key).digest
-    return {name: digest(name.encode() + b"\x00" + canonical(value))[:32] for name, value in args.items()}
+    return ArgumentKey(key).digests(args)
 
 
 def clear_fields(allowed: Iterable[str], args: Mapping[str, Any]) -> dict[str, Any]:

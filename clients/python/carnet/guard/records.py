@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from json.encoder import encode_basestring as quoted
 from typing import Any
 
-from carnet.audit import Kind, argument_digests
+from carnet.audit import Kind
 from carnet.guard.book import Book
 from carnet.token.claims import Claims
 
@@ -45,7 +45,7 @@ def decided(
     shown = {name: value for name, value in args.items() if name in book.clear} if book.clear else None
     clear = _encode(shown) if shown else "{}"
     trace = trace_id or claims.delegation.trace_id
-    digests = ",".join(f'{quoted(name)}:"{digest}"' for name, digest in argument_digests(book.audit_key, args).items())
+    digests = ",".join([f'{quoted(name)}:"{digest}"' for name, digest in book.audit_key.digests(args).items()])
     return f'{begun},"call":"{call}","at":{at},"trace_id":"{trace}","clear":{clear},"args":{{{digests}}}}}'
 
 
