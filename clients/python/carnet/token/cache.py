@@ -64,8 +64,9 @@ class VerifiedCache:
                 return made
             entry = made
             self._keep(key, entry)
-        refused = living(entry.iat, entry.nbf, entry.exp, entry.marks, revoked, now)
-        return entry.claims if refused is None else refused
+        claims, _, iat, nbf, exp, carried = entry
+        refused = living(iat, nbf, exp, carried, revoked, now)
+        return claims if refused is None else refused
 
     def __len__(self) -> int:
         return len(self._entries)

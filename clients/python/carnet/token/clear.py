@@ -21,7 +21,7 @@ def clear(claims: Claims, tool: str, args: Mapping[str, Any], *, revoked: Revoke
         return Refusal(Reason.ROOT_TOKEN)
     if tool not in claims.scope:
         return Refusal(Reason.SCOPE_MISSING)
-    mark = dead([tool_mark(link[0], tool) for link in about.chain], claims.iat, revoked)
+    mark = dead([tool_mark(delegation, tool) for delegation, _, _ in about.chain], claims.iat, revoked)
     if mark is not None:
         return Refusal(Reason.REVOKED, f"{mark} is revoked")
     if not claims.authorization_details or tool not in claims.limits or _within(claims.limits[tool], args):
