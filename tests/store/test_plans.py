@@ -15,7 +15,7 @@ from tests.store.making import T0, TENANT
 
 @contextmanager
 def watched(store: SqliteStore) -> Iterator[tuple[sqlite3.Connection, list[str]]]:
-    conn = store._readers.connection()
+    conn = store._read(lambda own: own)  # this thread's, which reads through it below
     statements: list[str] = []
     conn.set_trace_callback(statements.append)
     yield conn, statements

@@ -29,7 +29,7 @@ def examine(
         problems.append("The disk has no room for the reserve of revocations; free space on it.")
     life = ""
     try:
-        life = epoch(readers.connection())
+        life = readers.read(epoch)
     except (sqlite3.Error, Unavailable) as error:
         problems.append(f"The store cannot be read ({error}); check its disk.")
     return Health(now=clock.now(), epoch=life, problems=tuple(problems), facts=_facts(path, waiting))

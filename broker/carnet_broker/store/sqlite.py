@@ -204,6 +204,6 @@ class SqliteStore:
 
     def _read(self, read: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         try:
-            return read(self._readers.connection(), *args, **kwargs)
+            return self._readers.read(read, *args, **kwargs)
         except sqlite3.Error as error:
             raise unavailable(error) from error
