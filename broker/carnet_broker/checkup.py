@@ -4,14 +4,13 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from carnet_broker.config.errors import ConfigError
+from carnet.errors import ConfigError
 from carnet_broker.config.load import check_issuer, load_registries
 from carnet_broker.core.registry import Registry
 from carnet_broker.http.sockets import address, listen
 from carnet_broker.keys import KeyRing, KeysError
 from carnet_broker.main import StartRefused, check_keys, check_public_issuer
 from carnet_broker.settings import Settings
-from carnet_broker.store.base import ConfigError as StoreConfigError
 from carnet_broker.store.base import Unavailable
 from carnet_broker.store.open import open_store
 
@@ -76,7 +75,7 @@ async def _store(settings: Settings, keys: KeyRing | None) -> Finding:
         store = open_store(settings.store.get_secret_value())
     except Unavailable as fault:
         return Finding("store", "in use", f"{fault} (a running broker is well: ask its /readyz)")
-    except StoreConfigError as fault:
+    except ConfigError as fault:
         return Finding("store", "unusable", str(fault))
     try:
         health = await store.health()

@@ -14,15 +14,14 @@ import typer
 from carnet.cli.output import print_json, say, table
 from carnet.cli.problems import Exit, Problem
 from carnet.clock import SystemClock
+from carnet.errors import ConfigError
 from carnet_broker.checkup import examine
-from carnet_broker.config.errors import ConfigError
 from carnet_broker.config.load import load_registries
 from carnet_broker.initialise import check_unused, initialise, new_passphrase, recover, write_new
 from carnet_broker.keys import KeyRing, KeysError
 from carnet_broker.main import StartRefused
 from carnet_broker.runner import serve
 from carnet_broker.settings import Settings, SettingsError, load_settings
-from carnet_broker.store.base import ConfigError as StoreConfigError
 from carnet_broker.store.base import Unavailable
 
 __all__ = ["register"]
@@ -43,7 +42,8 @@ def register(app: typer.Typer) -> None:
     app.add_typer(config, name="config")
     keys = typer.Typer(help="Rotate and retire signing keys.", no_args_is_help=True)
     keys.command("rotate")(_keys_rotate)
-    keys.command("retire")(_keys_retire)
+    # the id of a key may begin with a dash, and is no option then
+    keys.command("retire", context_settings={"ignore_unknown_options": True})(_keys_retire)
     app.add_typer(keys, name="keys")
 
 
@@ -150,5 +150,5 @@ def _problems() -> Iterator[None]:
         raise Problem(str(fault), Exit.USAGE) from None
     except Unavailable as fault:
         raise Problem(str(fault), Exit.UNAVAILABLE) from None
-    except (StartRefused, ConfigError, StoreConfigError, KeysError, ValueError) as fault:
+    except (StartRefused, ConfigError, KeysError, ValueError) as fault:
         raise Problem(str(fault)) from None

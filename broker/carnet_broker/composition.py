@@ -5,7 +5,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from carnet_broker.config.errors import ConfigError
+from carnet.errors import ConfigError
 from carnet_broker.config.load import check_issuer
 from carnet_broker.config.reload import Watched, refresh
 from carnet_broker.core.registry import Registry
@@ -31,9 +31,11 @@ class Broker:
     problems: dict[str, str] = field(default_factory=dict)  # by source: why what is in force is not the newest
 
     async def start(self) -> None:
-        """Put each tenant's policy in force. Raises Unavailable when the store does not answer."""
+        """Put each tenant's policy in force, and the keys on record. Raises Unavailable when the store does not
+        answer."""
         for tenant in self.context.registries:
             await self.service.activate_policy(tenant)
+        await self.service.record_ring()
 
     def chores(self) -> list[Chore]:
         return [
@@ -63,6 +65,7 @@ class Broker:
             self._note("keys", None)
         except KeysError as fault:
             self._note("keys", str(fault))
+        await self.service.record_ring()
         if self.watched is None:
             return
         before = self.watched

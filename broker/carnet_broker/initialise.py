@@ -52,10 +52,7 @@ async def recover(settings: Settings) -> str:
     keys = KeyRing.open(settings.keys)
     store = open_store(settings.store.get_secret_value())
     try:
-        renew = getattr(store, "new_epoch", None)
-        if renew is None:
-            raise StartRefused("this kind of store has no epoch that could be renewed here")
-        epoch: str = await renew()
+        epoch = await store.new_epoch()
         keys.record_epoch(epoch, await store.now())
         return epoch
     finally:

@@ -2,13 +2,12 @@
 
 from urllib.parse import urlsplit
 
+from carnet.errors import ConfigError
 from carnet_broker.composition import Broker, compose
-from carnet_broker.config.errors import ConfigError
 from carnet_broker.config.load import check_issuer
 from carnet_broker.config.reload import watch
 from carnet_broker.keys import KeyRing, KeysError
 from carnet_broker.settings import Settings
-from carnet_broker.store.base import ConfigError as StoreConfigError
 from carnet_broker.store.base import Unavailable
 from carnet_broker.store.open import open_store
 
@@ -28,7 +27,7 @@ async def open_broker(settings: Settings) -> Broker:
         watched = watch(settings.config)
         check_issuer(watched.good.registries, settings.issuer)  # before the store is touched
         store = open_store(settings.store.get_secret_value())
-    except (ConfigError, KeysError, StoreConfigError, Unavailable) as fault:
+    except (ConfigError, KeysError, Unavailable) as fault:
         raise StartRefused(str(fault)) from None
     registries = watched.good.registries
     broker = compose(store=store, keys=keys, registries=registries, issuer=settings.issuer, watched=watched)

@@ -6,10 +6,9 @@ import pytest
 
 from carnet import Guard
 from carnet.current import entered
-from carnet.errors import Refused
+from carnet.errors import ConfigError, Refused
 from carnet.wire.credential import Credential
 from carnet_broker.composition import Broker, compose
-from carnet_broker.config.errors import ConfigError
 from carnet_broker.config.load import load_registries, load_registry
 from carnet_broker.keys import KeyRing
 from carnet_broker.runner import BrokerServer

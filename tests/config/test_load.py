@@ -7,9 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from carnet_broker.config.errors import ConfigError
+from carnet.errors import ConfigError
+from carnet.token.names import LEVEL_TTL
 from carnet_broker.config.load import check_issuer, find_configs, load_registries, load_registry
-from carnet_broker.core.registry import BUILT_IN_TTL, Role
+from carnet_broker.core.registry import Role
 from tests.config.files import GOOD, PASSPHRASE, jwk, of, write
 
 
@@ -35,7 +36,7 @@ def test_a_whole_configuration_becomes_a_registry(tmp_path: Path) -> None:
     assert registry.operators["ada"].role is Role.APPROVER
     assert registry.policy.ref.id == "support-tools"
     assert [name for name, _ in registry.policy.texts] == ["tools.policy.yaml", "more.policy.yaml"]
-    assert dict(registry.limits.ttl) == {**BUILT_IN_TTL, 0: 600}
+    assert dict(registry.limits.ttl) == {**LEVEL_TTL, 0: 600}
     assert dict(registry.limits.staleness) == {0: 5, 1: 1}
     assert registry.limits.run_ttl == 7200
 

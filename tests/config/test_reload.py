@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from carnet_broker.config.errors import ConfigError
+from carnet.errors import ConfigError
 from carnet_broker.config.reload import Step, decide, refresh, watch
 from tests.config.files import GOOD, POLICY, of, write
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from carnet.audit import Record
+from carnet.errors import ConfigError
 from carnet_broker.core.rows import Delegation
-from carnet_broker.store.base import ConfigError, Index, Unavailable, Where
+from carnet_broker.store.base import Index, Unavailable, Where
 from carnet_broker.store.codec import Corrupt, encode
 from carnet_broker.store.connect import BUSY_MILLISECONDS, connect
 from carnet_broker.store.migrate import SCHEMA

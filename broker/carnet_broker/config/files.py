@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from carnet_broker.config.errors import ConfigError
+from carnet.errors import ConfigError
 
 __all__ = ["MAX_BYTES", "MISSING", "Sources", "digest_of", "strict_json"]
 

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from carnet.token.names import LEVEL_TTL
 from carnet_broker.core.derivation import MIN_TTL
-from carnet_broker.core.registry import BUILT_IN_TTL, Limits
+from carnet_broker.core.registry import MAX_RUN_TTL, Limits
 from carnet_policy.reading import Part
 
-__all__ = ["MAX_OPEN_RUNS", "MAX_RUN_TTL", "read_limits"]
+__all__ = ["MAX_OPEN_RUNS", "read_limits"]
 
-MAX_RUN_TTL = 28800  # seconds
 MAX_OPEN_RUNS = 10_000
 _STALENESS = MappingProxyType({0: 30, 1: 1})  # seconds: at most
 KEYS = ("ttl", "run_ttl", "staleness", "bind_from_level", "max_open_runs")
@@ -19,7 +19,7 @@ def read_limits(part: Part) -> Limits:
     given = part.mapping(KEYS)
     default = Limits()
     return Limits(
-        ttl=_by_level(given.get("ttl"), default.ttl, BUILT_IN_TTL, MIN_TTL),
+        ttl=_by_level(given.get("ttl"), default.ttl, LEVEL_TTL, MIN_TTL),
         run_ttl=given["run_ttl"].integer(60, MAX_RUN_TTL) if "run_ttl" in given else default.run_ttl,
         staleness=_by_level(given.get("staleness"), default.staleness, _STALENESS, 1),
         bind_from_level=given["bind_from_level"].integer(0, 3)

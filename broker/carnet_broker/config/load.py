@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from carnet.errors import ConfigError
 from carnet_broker.config.agents import read_agents
-from carnet_broker.config.errors import ConfigError
 from carnet_broker.config.files import Sources
 from carnet_broker.config.limits import read_limits
 from carnet_broker.config.names import tenant

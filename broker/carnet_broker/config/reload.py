@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
-from carnet_broker.config.errors import ConfigError
+from carnet.errors import ConfigError
 from carnet_broker.config.files import Sources, digest_of
 from carnet_broker.config.load import Loaded, find_configs, load_all
 

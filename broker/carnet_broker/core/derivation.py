@@ -11,6 +11,7 @@ from typing import Any
 
 from carnet.reasons import Reason, Refusal
 from carnet.task import Task
+from carnet.token.names import LEVEL_TTL
 from carnet_broker.core.ceilings import combine, parse_ceilings
 from carnet_broker.core.registry import Agent, Registry
 from carnet_broker.core.rows import Delegation, Envelope
@@ -32,9 +33,9 @@ class Level:
 
 LEVELS: Mapping[int, Level] = MappingProxyType(
     {
-        0: Level(900, False, "reads"),
-        1: Level(600, False, "reads and writes"),
-        2: Level(300, True, "everything"),
+        0: Level(LEVEL_TTL[0], False, "reads"),
+        1: Level(LEVEL_TTL[1], False, "reads and writes"),
+        2: Level(LEVEL_TTL[2], True, "everything"),
     }
 )
 

@@ -7,6 +7,7 @@ is free by the clock, whether or not the time-out was written yet.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from heapq import heappop, heappush
 
 from carnet.reasons import Reason, Refusal
 from carnet_broker.core.resources import exceeds
@@ -280,12 +281,15 @@ class ClientLedger:
         self.version = 0
         self._policy = policy
         self._versions: dict[str, Call] = {}
+        self._by_time: list[tuple[int, str]] = []  # a heap of the same calls, the oldest first
         self.folds = Folds(policy, "client")
 
     def apply(self, rows: Iterable[Row], version: int) -> None:
         for row in rows:
             before = self._versions.get(row.id) if isinstance(row, Call) else None
             if isinstance(row, Call) and (before is None or before.version < row.version):
+                if before is None:
+                    heappush(self._by_time, (row.at, row.id))
                 self._versions[row.id] = row
                 self.folds.put(row.id, slot(row))
         self.version = max(self.version, version)
@@ -303,7 +307,8 @@ class ClientLedger:
 
     def forget(self, before: int) -> None:
         """Drop calls made before this time; it must lie outside the window of every rule in force."""
-        for id in [call.id for call in self._versions.values() if call.at < before]:
+        while self._by_time and self._by_time[0][0] < before:
+            _, id = heappop(self._by_time)
             self.folds.put(id, None)
             del self._versions[id]
 

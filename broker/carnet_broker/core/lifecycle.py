@@ -17,6 +17,7 @@ __all__ = [
     "APPROVAL",
     "CALL",
     "DEFAULT_TIMEOUT",
+    "ENDINGS",
     "MARGIN",
     "UNKNOWN_AFTER",
     "ApprovalEvent",
@@ -76,10 +77,8 @@ CALL: Mapping[tuple[CallState, CallEvent], CallState] = MappingProxyType(
 _BORN_APPROVAL = frozenset({_A.PENDING, _A.APPROVED})
 _BORN_CALL = frozenset({_C.WAITING, _C.RUNNING, _C.REFUSED})
 _ONE_CALL_ONLY = frozenset({ApprovalEvent.SPEND, ApprovalEvent.LAPSE, ApprovalEvent.SUPERSEDE})
-_WHY: Mapping[ApprovalState, Reason] = MappingProxyType(
+ENDINGS: Mapping[ApprovalState, Reason] = MappingProxyType(
     {
-        _A.PENDING: Reason.APPROVAL_PENDING,
-        _A.APPROVED: Reason.ALREADY_ANSWERED,
         _A.DENIED: Reason.APPROVAL_DENIED,
         _A.TIMED_OUT: Reason.APPROVAL_TIMED_OUT,
         _A.WITHDRAWN: Reason.APPROVAL_WITHDRAWN,
@@ -88,6 +87,7 @@ _WHY: Mapping[ApprovalState, Reason] = MappingProxyType(
         _A.LAPSED: Reason.APPROVAL_LAPSED,
     }
 )
+_WHY = {_A.PENDING: Reason.APPROVAL_PENDING, _A.APPROVED: Reason.ALREADY_ANSWERED, **ENDINGS}
 
 
 def deadline(now: int, timeout: int | None, ends: int) -> int:

@@ -10,12 +10,14 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from carnet.token.names import LEVEL_TTL
+
 if TYPE_CHECKING:
     from carnet_policy import Policy, Schema
 
-__all__ = ["BUILT_IN_TTL", "Agent", "Client", "Host", "Limits", "Operator", "Registry", "Role"]
+__all__ = ["MAX_RUN_TTL", "Agent", "Client", "Host", "Limits", "Operator", "Registry", "Role"]
 
-BUILT_IN_TTL: Mapping[int, int] = MappingProxyType({0: 900, 1: 600, 2: 300})  # seconds by level
+MAX_RUN_TTL = 28_800  # seconds: an older run has ended
 
 
 class Role(IntEnum):
@@ -80,7 +82,7 @@ class Operator:
 class Limits:
     """What a deployment may tighten. Seconds, but for bind_from_level (3 = never) and the counts."""
 
-    ttl: Mapping[int, int] = field(default_factory=lambda: BUILT_IN_TTL)
+    ttl: Mapping[int, int] = field(default_factory=lambda: MappingProxyType(LEVEL_TTL))
     run_ttl: int = 3600
     staleness: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({0: 1, 1: 1}))
     bind_from_level: int = 3

@@ -4,11 +4,22 @@ A mark `kind:id` revoked with `until` kills everything under it that was issued 
 pairs (mark, issued) inside the commit, None meaning the time of the commit itself, so no act can race a revocation.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from carnet_broker.core.rows import Approval, Delegation
+from carnet.reasons import Reason
+from carnet.token.marks import tool_mark
+from carnet_broker.core.rows import Approval, Delegation, Revocation
 
-__all__ = ["alive", "child_marks", "ending_mark", "host_marks", "marks_of", "tool_marks"]
+__all__ = [
+    "alive",
+    "child_marks",
+    "ending_mark",
+    "host_marks",
+    "killer",
+    "marks_of",
+    "reason_of",
+    "tool_marks",
+]
 
 
 def marks_of(delegation: Delegation) -> frozenset[str]:
@@ -27,7 +38,7 @@ def host_marks(hosts: Iterable[str]) -> frozenset[str]:
 
 def tool_marks(delegation: Delegation, tool: str) -> frozenset[str]:
     """What takes one tool away, from this delegation or from one above it; looked up for the called tool only."""
-    return frozenset(f"tool:{dlg}/{tool}" for dlg, _, _ in delegation.chain)
+    return frozenset(tool_mark(dlg, tool) for dlg, _, _ in delegation.chain)
 
 
 def child_marks(child: Delegation) -> frozenset[str]:
@@ -42,6 +53,21 @@ def alive(marks: Iterable[str], issued: int | None) -> frozenset[tuple[str, int 
     """Pairs for `Change.alive`. Issued: a spawn judges its parent at the parent's start and its own new ids at None; an
     approval at the delegation's creation; mint and call at the delegation's start; a renewal at the run's opening."""
     return frozenset((mark, issued) for mark in marks)
+
+
+def killer(revoked: Iterable[Revocation], issued: Mapping[str, int]) -> Revocation | None:
+    """What kills something that carries these marks, each issued at its time: of several the oldest, which gives the
+    reason."""
+    kills = [row for row in revoked if row.mark in issued and row.until >= issued[row.mark]]
+    return min(kills, key=lambda row: (row.at, row.seq), default=None)
+
+
+def reason_of(word: str) -> Reason:
+    """The code that a revocation's reason is, or `revoked`: operators write free text."""
+    try:
+        return Reason(word)
+    except ValueError:
+        return Reason.REVOKED
 
 
 def ending_mark(row: Approval | Delegation) -> str:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from carnet.reasons import Reason
+from carnet_broker.core.lifecycle import ENDINGS
 from carnet_broker.core.rows import Approval, ApprovalState, Delegation, Revocation
-from carnet_broker.core.standing import marks_of
+from carnet_broker.core.standing import marks_of, reason_of
 
 __all__ = ["State", "Status", "status"]
 
@@ -30,16 +31,6 @@ class Status:
     at: int | None = None
 
 
-_ENDED_BY = {
-    ApprovalState.DENIED: Reason.APPROVAL_DENIED,
-    ApprovalState.TIMED_OUT: Reason.APPROVAL_TIMED_OUT,
-    ApprovalState.WITHDRAWN: Reason.APPROVAL_WITHDRAWN,
-    ApprovalState.SUPERSEDED: Reason.APPROVAL_SUPERSEDED,
-    ApprovalState.LAPSED: Reason.APPROVAL_LAPSED,
-    ApprovalState.SPENT: Reason.APPROVAL_SPENT,
-}
-
-
 def status(
     delegation: Delegation, approval: Approval | None, revocations: Mapping[str, Revocation], now: int
 ) -> Status:
@@ -51,7 +42,7 @@ def status(
     for mark in marks_of(delegation):
         revoked = revocations.get(mark)
         if revoked is not None and revoked.until >= issued:
-            ends.append((revoked.at, 0, revoked.seq, _reason(revoked.reason)))
+            ends.append((revoked.at, 0, revoked.seq, reason_of(revoked.reason)))
     ends.extend(_by_clock_or_answer(delegation, approval, end, now))
     if ends:
         at, _, _, reason = min(ends)
@@ -74,20 +65,12 @@ def _by_clock_or_answer(
     if delegation.parent is not None and (approval is None or approval.delegation != delegation.id):
         return [(delegation.created_at, 1, 0, Reason.INTERNAL)]
     found = []
-    if approval is not None and approval.state in _ENDED_BY:
+    if approval is not None and approval.state in ENDINGS:
         answered = delegation.created_at if approval.answered_at is None else approval.answered_at
-        found.append((answered, 1, 0, _ENDED_BY[approval.state]))
+        found.append((answered, 1, 0, ENDINGS[approval.state]))
     if approval is not None and approval.state is ApprovalState.PENDING and now >= approval.deadline:
         found.append((approval.deadline, 1, 0, Reason.APPROVAL_TIMED_OUT))
     last = delegation.live_until if end is None else end
     if now >= last:
         found.append((last, 2, 0, Reason.EXPIRED))
     return found
-
-
-def _reason(word: str) -> Reason:
-    """A known code, else `revoked`: operators write free text."""
-    try:
-        return Reason(word)
-    except ValueError:
-        return Reason.REVOKED

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StrictInt
 
+from carnet_broker.core.registry import MAX_RUN_TTL
 from carnet_broker.http.door import Body, Query
 
 __all__ = [
@@ -40,7 +41,7 @@ class SpawnBody(Body):
     target: Name
     task: dict[str, Any]
     payload: Any = None
-    ttl: Annotated[StrictInt, Field(ge=1, le=28800)] | None = None
+    ttl: Annotated[StrictInt, Field(ge=1, le=MAX_RUN_TTL)] | None = None
     hosts: Annotated[tuple[Name, ...], Field(max_length=64, strict=False)] = ()
     ceilings: Annotated[dict[str, Any], Field(default_factory=dict)]
 

@@ -93,7 +93,7 @@ async def _may_answer(
 
 
 def _own(registry: Registry, delegation: Delegation) -> set[str]:
-    """Whoever asked for it: the owners of the chain's agents, and the chain itself."""
+    """Whoever asked for it: the chain itself, and the owner of the agent that opened the run."""
     names: set[str] = set()
     for _, agent, client in delegation.chain:
         names |= {agent, client}

@@ -13,9 +13,9 @@ from carnet.token.names import LEEWAY, TYP_ACCESS, TYP_GUARD, TYP_SESSION
 from carnet.token.verify import living
 from carnet_broker.core.registry import Operator, Registry
 from carnet_broker.core.rows import Revocation
+from carnet_broker.core.standing import killer, reason_of
 from carnet_broker.service.context import SYSTEM, Context
 from carnet_broker.service.principals import Bearer, Kind, Principal
-from carnet_broker.service.settling import reason_of
 
 TOLD = 3600  # seconds after its end in which a child's token still learns why its delegation ended
 
@@ -78,11 +78,8 @@ def host_name(ctx: Context, claims: Claims) -> str | None:
 
 def ended_by(revoked: Mapping[str, Revocation], carried: Iterable[str], issued: int) -> Refusal | None:
     """The refusal that the oldest mark gives which kills what was issued then."""
-    kills = [revoked[mark] for mark in carried if mark in revoked and revoked[mark].until >= issued]
-    if not kills:
-        return None
-    first = min(kills, key=lambda row: (row.at, row.seq))
-    return Refusal(reason_of(first.reason), f"{first.mark} is revoked.")
+    first = killer(revoked.values(), dict.fromkeys(carried, issued))
+    return None if first is None else Refusal(reason_of(first.reason), f"{first.mark} is revoked.")
 
 
 def credential_mark(operator: Operator) -> str:

@@ -10,9 +10,10 @@ from carnet.audit import Record, argument_digests, clear_fields
 from carnet.reasons import Reason, Refusal
 from carnet.token.claims import Claims
 from carnet.token.clear import clear
-from carnet.token.marks import marks, tool_mark
+from carnet.token.marks import marks
 from carnet_broker.core.registry import Host, Registry
 from carnet_broker.core.rows import Call, CallState, Delegation
+from carnet_broker.core.standing import tool_marks
 from carnet_broker.service.bearers import host_name, verify_access
 from carnet_broker.service.context import Context
 from carnet_broker.service.deciding import Asked, Verdict, decide
@@ -92,8 +93,8 @@ async def _ask(ctx: Context, opened: _Opened, request: CallRequest, key: str | N
     run = await ctx.store.get(Delegation, claims.tenant, claims.txn)
     if row is None or run is None:
         return Refusal(Reason.TOKEN_CHAIN, "The broker has no record of this delegation.")
-    tool_marks = tuple(tool_mark(link[0], request.tool) for link in claims.delegation.chain)
-    revoked = await ctx.store.revoked(claims.tenant, tool_marks)
+    taken = tuple(tool_marks(row, request.tool))
+    revoked = await ctx.store.revoked(claims.tenant, taken)
     untils = {mark: entry.until for mark, entry in revoked.items()}
     digest = arguments_digest(
         claims.tenant,
@@ -116,7 +117,7 @@ async def _ask(ctx: Context, opened: _Opened, request: CallRequest, key: str | N
         digest="" if isinstance(digest, Refusal) else digest,
         uncovered=uncovered,
         key=_key(opened, request, key, run.live_until, digest),
-        marks=(*marks(claims, opened.host.name), *tool_marks),
+        marks=(*marks(claims, opened.host.name), *taken),
         trace=trace,
     )
 

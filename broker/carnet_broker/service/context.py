@@ -37,6 +37,7 @@ class Context:
     logins: Attempts = field(default_factory=Attempts)
     proofs: Proofs = field(default_factory=Proofs)
     swept: dict[str, tuple[str, int]] = field(default_factory=dict)  # by tenant: epoch and seq of the feed
+    rings: dict[str, str] = field(default_factory=dict)  # by tenant: digest of the key ring that is on record
 
     def registry(self, tenant: str) -> Registry | Refusal:
         found = self.registries.get(tenant)

@@ -6,7 +6,8 @@ from typing import Any, Self
 
 from carnet.reasons import CATALOGUE, Reason, Refusal
 from carnet.token.claims import Claims
-from carnet_broker.core.lifecycle import deadline
+from carnet_broker.core.ceilings import pins
+from carnet_broker.core.lifecycle import ENDINGS, deadline
 from carnet_broker.core.registry import Host, Registry
 from carnet_broker.core.resources import read_resources
 from carnet_broker.core.rows import Approval, ApprovalState, Call, Delegation
@@ -18,15 +19,6 @@ from carnet_policy import Call as PolicyCall
 from carnet_policy import Effect, evaluate
 
 __all__ = ["Asked", "Verdict", "decide"]
-
-_ENDED = {
-    ApprovalState.DENIED: Reason.APPROVAL_DENIED,
-    ApprovalState.TIMED_OUT: Reason.APPROVAL_TIMED_OUT,
-    ApprovalState.WITHDRAWN: Reason.APPROVAL_WITHDRAWN,
-    ApprovalState.SUPERSEDED: Reason.APPROVAL_SUPERSEDED,
-    ApprovalState.SPENT: Reason.APPROVAL_SPENT,
-    ApprovalState.LAPSED: Reason.APPROVAL_LAPSED,
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,8 +95,8 @@ def _named_approval(asked: Asked, standing: Standing, now: int) -> Refusal | Non
     approval = standing.run.approval(asked.request.approval_id)
     if approval is None or approval.digest != asked.digest or approval.subject == approval.delegation:
         return Refusal(Reason.APPROVAL_MISMATCH)
-    if approval.state in _ENDED:
-        return Refusal(_ENDED[approval.state], f"The named approval is {approval.state.value}.")
+    if approval.state in ENDINGS:
+        return Refusal(ENDINGS[approval.state], f"The named approval is {approval.state.value}.")
     if approval.state is ApprovalState.PENDING and now >= approval.deadline:
         return Refusal(Reason.APPROVAL_TIMED_OUT)
     return None
@@ -145,6 +137,6 @@ def _question(asked: Asked, standing: Standing, base: Verdict, now: int) -> Verd
 
 
 def _pinned(asked: Asked) -> bool:
-    """Whether a person approved the envelope with bounds on this tool's arguments and on the number of its calls."""
-    entry = asked.row.envelope.ceilings.get(asked.request.tool) or {}
-    return asked.row.envelope.approval_required and bool(entry.get("args")) and "max_calls" in entry
+    """Whether a person approved the envelope and it pins this tool."""
+    envelope = asked.row.envelope
+    return envelope.approval_required and pins(envelope.ceilings, asked.request.tool)

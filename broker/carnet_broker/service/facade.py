@@ -232,5 +232,9 @@ class Service:
     async def seal(self, tenant: str) -> int:
         return await sealing.seal(self._ctx, tenant)
 
+    async def record_ring(self) -> None:
+        """The signing keys in force, on record in every tenant."""
+        await ringing.record_ring(self._ctx)
+
     async def activate_policy(self, tenant: str) -> None:
         await policies.activate_policy(self._ctx, tenant)

@@ -18,7 +18,7 @@ async def carrying(ctx: Context, tenant: str, mark: str, since: int) -> AsyncIte
     where = await _where(ctx, tenant, mark, since)
     if where is None:
         return
-    async for row in walk(ctx, Delegation, tenant, where):
+    async for row in walk(ctx.store, Delegation, tenant, where):
         if row.live_until > since and _carries(row, mark):
             yield row
 

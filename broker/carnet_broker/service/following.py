@@ -6,12 +6,12 @@ from carnet.reasons import Reason, Refusal
 from carnet.token.claims import Claims
 from carnet_broker.core.registry import Role
 from carnet_broker.core.rows import GuardSeen
+from carnet_broker.core.standing import reason_of
 from carnet_broker.service.context import SYSTEM, Context
 from carnet_broker.service.guarding import host_of_guard
 from carnet_broker.service.paging import walk
 from carnet_broker.service.permitting import permitted
 from carnet_broker.service.principals import Principal
-from carnet_broker.service.settling import reason_of
 from carnet_broker.service.views import FeedView, GuardList, GuardView, HostView, PolicyView
 from carnet_broker.store.base import Feed, Index, Where
 
@@ -72,15 +72,15 @@ async def policy_for(ctx: Context, guard: Principal | Claims) -> PolicyView | Re
         return host
     if isinstance(registry, Refusal):
         return registry
-    in_force, _ = await ctx.ledgers.policy(ctx.store, guard.tenant)
     policy = registry.policy
-    if in_force is None or in_force.digest != policy.ref.digest:
-        return Refusal(Reason.NOT_READY, "This broker has not loaded the policy in force.")
+    loaded = await ctx.ledgers.loaded(ctx.store, guard.tenant, policy)
+    if isinstance(loaded, Refusal):
+        return loaded
     effects = {tool: policy.facts(tool) for tool in sorted(host.tools)}
     return PolicyView(
         digest=policy.ref.digest,
         documents=policy.texts,
-        since=in_force.history,
+        since=loaded[0].history,
         host=HostView(
             name=host.name,
             tenant=guard.tenant,
@@ -103,7 +103,8 @@ async def list_guards(ctx: Context, who: Principal) -> GuardList | Refusal:
     registry = permitted(ctx, who, Role.VIEWER)
     if isinstance(registry, Refusal):
         return registry
-    seq = (await ctx.store.changes(who.tenant, "", 0, 0)).seq
+    # only the number is asked for: from where the sweeper stands, so that no snapshot is read for it
+    seq = (await ctx.store.changes(who.tenant, *ctx.swept.get(who.tenant, ("", 0)), 0)).seq
     now = await ctx.store.now()
     rows = await seen_guards(ctx, who.tenant)
     return GuardList(
@@ -117,7 +118,7 @@ async def list_guards(ctx: Context, who: Principal) -> GuardList | Refusal:
 
 async def seen_guards(ctx: Context, tenant: str) -> tuple[GuardSeen, ...]:
     """Every guard process that has acknowledged something."""
-    rows = walk(ctx, GuardSeen, tenant, Where(index=Index.GUARDS))
+    rows = walk(ctx.store, GuardSeen, tenant, Where(index=Index.GUARDS))
     return tuple([row async for row in rows if not row.guard.startswith(JOURNAL)])
 
 

@@ -12,7 +12,8 @@ from carnet_policy import Policy
 
 __all__ = ["Ledgers", "Standing"]
 
-_KEEP = 512  # runs and clients; a dropped one is read again whole
+_KEEP = 512  # runs and clients; a dropped one is read again
+_NOT_LOADED = Refusal(Reason.NOT_READY, "This broker has not loaded the policy in force; nothing runs until it has.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +53,16 @@ class Ledgers:
         }
         if other is not None:
             have[f"client:{client}"] = other.version
-        delta = await store.ledger(tenant, have)
-        ledger.apply(delta.rows.get(f"run:{run}", ()), delta.versions[f"run:{run}"])
+        begin = now - policy.client_window - 1  # no rule in force looks further back
+        delta = await store.ledger(tenant, have, since=begin)
+        _take(ledger, f"run:{run}", delta)
         if other is not None:
-            other.apply(delta.rows.get(f"client:{client}", ()), delta.versions[f"client:{client}"])
-            other.forget(now - policy.client_window - 1)
+            _take(other, f"client:{client}", delta)
+            other.forget(begin)
         self._take_pending(tenant, delta, have["pending"])
         in_force = self._take_policy(tenant, delta)
         if in_force is None or in_force.digest != policy.ref.digest:
-            return Refusal(
-                Reason.NOT_READY, "This broker has not loaded the policy in force; nothing runs until it has."
-            )
+            return _NOT_LOADED
         asked = sum(1 for row in self._pending.get(tenant, (0, ()))[1] if row.deadline > now)
         return Standing(ledger, other, in_force, delta.versions, asked)
 
@@ -71,11 +71,17 @@ class Ledgers:
         delta = await store.ledger(tenant, {"policy": self._policies.get(tenant, (0, None))[0]})
         return self._take_policy(tenant, delta), delta.versions["policy"]
 
+    async def loaded(self, store: Store, tenant: str, policy: Policy) -> tuple[PolicyInForce, int] | Refusal:
+        """As `policy`, refused when the loaded one is not the one in force."""
+        in_force, version = await self.policy(store, tenant)
+        stale = in_force is None or in_force.digest != policy.ref.digest
+        return _NOT_LOADED if in_force is None or stale else (in_force, version)
+
     async def peek(self, store: Store, tenant: str, run: str, policy: Policy) -> RunLedger:
         """The run's ledger for showing; no decision is taken on it."""
         ledger = self._run(tenant, run, policy)
         delta = await store.ledger(tenant, {f"run:{run}": ledger.version})
-        ledger.apply(delta.rows.get(f"run:{run}", ()), delta.versions[f"run:{run}"])
+        _take(ledger, f"run:{run}", delta)
         return ledger
 
     def _run(self, tenant: str, run: str, policy: Policy) -> RunLedger:
@@ -108,6 +114,10 @@ class Ledgers:
         if version > max(had, self._pending.get(tenant, (0, ()))[0]):
             rows = tuple(row for row in delta.rows.get("pending", ()) if isinstance(row, Approval))
             self._pending[tenant] = (version, rows)
+
+
+def _take(ledger: RunLedger | ClientLedger, scope: str, delta: LedgerDelta) -> None:
+    ledger.apply(delta.rows.get(scope, ()), delta.versions[scope])
 
 
 def _trim(kept: OrderedDict[tuple[str, str], RunLedger] | OrderedDict[tuple[str, str], ClientLedger]) -> None:

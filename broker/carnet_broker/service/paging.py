@@ -5,8 +5,7 @@ from collections.abc import AsyncIterator
 from anyio.lowlevel import checkpoint
 
 from carnet.reasons import Reason, Refusal
-from carnet_broker.service.context import Context
-from carnet_broker.store.base import Page, R, Where
+from carnet_broker.store.base import Page, R, Store, Where
 
 __all__ = ["MOST", "page", "walk"]
 
@@ -15,19 +14,19 @@ _STEP = 100  # rows between which the event loop gets its turn: guards must hear
 
 
 async def page(
-    ctx: Context, kind: type[R], tenant: str, where: Where, after: str | None, limit: int
+    store: Store, kind: type[R], tenant: str, where: Where, after: str | None, limit: int
 ) -> Page[R] | Refusal:
     try:
-        return await ctx.store.find(kind, tenant, where, after, max(1, min(limit, MOST)))
+        return await store.find(kind, tenant, where, after, max(1, min(limit, MOST)))
     except ValueError:
         return Refusal(Reason.REQUEST_INVALID, "after must be the `next` of the answer before.")
 
 
-async def walk(ctx: Context, kind: type[R], tenant: str, where: Where) -> AsyncIterator[R]:
+async def walk(store: Store, kind: type[R], tenant: str, where: Where) -> AsyncIterator[R]:
     """Every row of an index, however many, without keeping others waiting."""
     after: str | None = None
     while True:
-        found = await ctx.store.find(kind, tenant, where, after, _STEP)
+        found = await store.find(kind, tenant, where, after, _STEP)
         for row in found.rows:
             yield row
         after = found.next

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from carnet.reasons import Refusal
 from carnet_broker.service.context import Context
 from carnet_broker.store.base import Unavailable
 
@@ -16,9 +17,9 @@ async def problems(ctx: Context) -> Sequence[str]:
         found.append("no tenant is configured: name a carnet.yaml in CARNET_CONFIG")
     for tenant, registry in ctx.registries.items():
         try:
-            in_force, _ = await ctx.ledgers.policy(ctx.store, tenant)
+            loaded = await ctx.ledgers.loaded(ctx.store, tenant, registry.policy)
         except Unavailable as error:
             return [*found, f"the store does not answer: {error}"]
-        if in_force is None or in_force.digest != registry.policy.ref.digest:
+        if isinstance(loaded, Refusal):
             found.append(f"the policy in force for {tenant} is not the loaded one: reload the configuration")
     return found

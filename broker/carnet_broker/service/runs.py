@@ -61,16 +61,16 @@ async def _plan_opening(
     most = registry.limits.max_open_runs
     if await ctx.open_runs.count(ctx.store, who.tenant, who.client, most, now) >= most:
         return Refusal(Reason.TOO_MANY_RUNS, f"The client has {most} open runs; end one first.")
-    in_force, version = await ctx.ledgers.policy(ctx.store, who.tenant)
-    if in_force is None or in_force.digest != registry.policy.ref.digest:
-        return Refusal(Reason.NOT_READY, "This broker has not loaded the policy in force.")
+    policy = await ctx.ledgers.loaded(ctx.store, who.tenant, registry.policy)
+    if isinstance(policy, Refusal):
+        return policy
     run = _run(ctx.ids.delegation(), who, registry, agent, trace, now)
     change = Change(
         tenant=who.tenant,
         at=now,
         records=(by_delegation(run, Event.RUN_OPENED, who.actor, trace, now),),
         alive=alive(child_marks(run), None),
-        ledger=(("policy", version),),
+        ledger=(("policy", policy[1]),),
         insert=(run,),
     )
     return Plan(change, run)

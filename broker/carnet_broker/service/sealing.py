@@ -88,7 +88,7 @@ async def _sealed(ctx: Context, tenant: str) -> tuple[int, str, list[Checkpoint]
     sealer was at work in between, since its new checkpoint would look like a missing one."""
     while True:
         head, sealed, _ = await ctx.store.unsealed(tenant, 1)
-        checkpoints = [row async for row in walk(ctx, Checkpoint, tenant, Where(index=Index.CHECKPOINTS))]
+        checkpoints = [row async for row in walk(ctx.store, Checkpoint, tenant, Where(index=Index.CHECKPOINTS))]
         after, _, _ = await ctx.store.unsealed(tenant, 1)
         if after == head:
             return sealed, head, checkpoints
@@ -98,7 +98,7 @@ async def _chain_problem(ctx: Context, tenant: str, waiting: dict[int, Checkpoin
     """How many records there are, and the first thing that is wrong with them."""
     head, count, problem = GENESIS, 0, None
     try:
-        async for record in walk(ctx, Record, tenant, Where(index=Index.RECORDS)):
+        async for record in walk(ctx.store, Record, tenant, Where(index=Index.RECORDS)):
             count += 1
             head = link(head, record)
             gap = f"record {count} is missing: {record.seq} stands in its place" if record.seq != count else None
@@ -141,8 +141,8 @@ def _payload(ctx: Context, signature: str) -> Mapping[str, Any] | None:
 
 async def _lines(ctx: Context, tenant: str) -> AsyncIterator[Mapping[str, Any]]:
     head = GENESIS
-    async for record in walk(ctx, Record, tenant, Where(index=Index.RECORDS)):
+    async for record in walk(ctx.store, Record, tenant, Where(index=Index.RECORDS)):
         head = link(head, record)
         yield {"record": asdict(record), "link": head}
-    async for checkpoint in walk(ctx, Checkpoint, tenant, Where(index=Index.CHECKPOINTS)):
+    async for checkpoint in walk(ctx.store, Checkpoint, tenant, Where(index=Index.CHECKPOINTS)):
         yield {"checkpoint": asdict(checkpoint)}

@@ -39,7 +39,7 @@ async def find_approvals(
     if isinstance(registry, Refusal):
         return registry
     index = Index.APPROVALS_PENDING if state == "pending" else Index.APPROVALS
-    found = await page(ctx, Approval, who.tenant, Where(index=index), after, limit)
+    found = await page(ctx.store, Approval, who.tenant, Where(index=index), after, limit)
     if isinstance(found, Refusal):
         return found
     now = await ctx.store.now()
@@ -71,7 +71,7 @@ async def find_delegations(
     where = await _where(ctx, state, run, agent)
     found: list[DelegationView] = []
     for _ in range(_SCAN):
-        rows = await page(ctx, Delegation, who.tenant, where, after, min(limit, MOST) - len(found))
+        rows = await page(ctx.store, Delegation, who.tenant, where, after, min(limit, MOST) - len(found))
         if isinstance(rows, Refusal):
             return rows
         for row in rows.rows:
@@ -103,7 +103,7 @@ async def tree(ctx: Context, who: Principal, delegation: str) -> TreeView | Refu
     if found is None:
         return Refusal(Reason.NOT_FOUND)
     where = Where(index=Index.DELEGATIONS_BY_RUN, value=found.row.run)
-    below = [row async for row in walk(ctx, Delegation, who.tenant, where) if row.parent == found.row.id]
+    below = [row async for row in walk(ctx.store, Delegation, who.tenant, where) if row.parent == found.row.id]
     children = []
     for row in below:
         children.append(await delegation_view(ctx, registry, await known(ctx, row)))
@@ -117,7 +117,7 @@ async def find_revocations(
     registry = permitted(ctx, who, Role.VIEWER)
     if isinstance(registry, Refusal):
         return registry
-    found = await page(ctx, Revocation, who.tenant, Where(index=Index.REVOCATIONS), after, limit)
+    found = await page(ctx.store, Revocation, who.tenant, Where(index=Index.REVOCATIONS), after, limit)
     if isinstance(found, Refusal):
         return found
     return Listing(rows=tuple(asdict(row) for row in found.rows), next=found.next)
@@ -133,7 +133,7 @@ async def find_records(
     where = _records_where(filters)
     found: list[Mapping[str, Any]] = []
     for _ in range(_SCAN):
-        rows = await page(ctx, Record, who.tenant, where, after, min(limit, MOST) - len(found))
+        rows = await page(ctx.store, Record, who.tenant, where, after, min(limit, MOST) - len(found))
         if isinstance(rows, Refusal):
             return rows
         found += [asdict(row) for row in rows.rows if _fits(row, filters)]

@@ -11,6 +11,7 @@ import anyio
 from carnet.audit import Record, canonical
 from carnet.reasons import Reason, Refusal
 from carnet_broker.core.rows import Revocation
+from carnet_broker.core.standing import reason_of
 from carnet_broker.store.base import Change, Committed, Conflict, Key, Store, Unavailable, Why
 
 __all__ = [
@@ -18,7 +19,6 @@ __all__ = [
     "Plan",
     "Settled",
     "note",
-    "reason_of",
     "refuse",
     "request_digest",
     "revoked_reason",
@@ -106,11 +106,3 @@ def revoked_reason(conflict: Conflict) -> Refusal:
     if not isinstance(row, Revocation):
         return Refusal(Reason.REVOKED)
     return Refusal(reason_of(row.reason), f"{row.mark} was revoked.")
-
-
-def reason_of(word: str) -> Reason:
-    """The code that a revocation's reason is, or `revoked`: operators write free text."""
-    try:
-        return Reason(word)
-    except ValueError:
-        return Reason.REVOKED

@@ -39,8 +39,6 @@ from carnet_broker.store.base import Change, Conflict, Key, Why
 
 __all__ = ["spawn"]
 
-_MOST = 2**31 - 1  # resources that a token can state
-
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
@@ -104,8 +102,6 @@ async def _checked(
     task = parse_task(request.task)
     if isinstance(task, Refusal):
         return task
-    if task.resource_count > _MOST:
-        return Refusal(Reason.TASK_INVALID, f"resource_count must be at most {_MOST}.")
     problem = target.handoff.check(request.payload) if target.handoff is not None else None
     if problem is not None:
         return Refusal(Reason.PAYLOAD_INVALID, f"The payload for {target.name} is not valid: {problem}.")

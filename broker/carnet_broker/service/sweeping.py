@@ -1,16 +1,16 @@
 """Sweep: write down what the clock, the policy or a revocation has ended. No rule rests on it; any node may do it."""
 
 import logging
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable
 from dataclasses import replace
 
 from carnet.audit import Kind as Event
 from carnet.audit import Record
 from carnet.reasons import Reason, Refusal
 from carnet_broker.core.lifecycle import ApprovalEvent, CallEvent, advance
-from carnet_broker.core.registry import Registry
-from carnet_broker.core.rows import Approval, ApprovalState, Call, CallState, Delegation, Revocation
-from carnet_broker.core.standing import marks_of
+from carnet_broker.core.registry import MAX_RUN_TTL, Registry
+from carnet_broker.core.rows import Approval, ApprovalState, Call, CallState, Delegation
+from carnet_broker.core.standing import killer, marks_of
 from carnet_broker.core.status import State, status
 from carnet_broker.service.context import Context
 from carnet_broker.service.ending import ended_key
@@ -27,7 +27,7 @@ __all__ = ["sweep"]
 _LOG = logging.getLogger("carnet.sweep")
 
 _DUE = 500
-_OLD = 2 * 28_800 + 86_400  # seconds: an older mark reaches no run that still lasts
+_OLD = 2 * MAX_RUN_TTL + 86_400  # seconds: an older mark reaches no run that still lasts
 _ENDING = frozenset({"dlg", "agent", "client", "policy", "tenant"})
 
 
@@ -106,7 +106,7 @@ async def _call_due(ctx: Context, registry: Registry, id: str) -> int:
 async def _run_due(ctx: Context, tenant: str, run: str) -> int:
     """The run's time is over, and so is that of everything below it: one record each, then the run is done with."""
     written = 0
-    async for row in walk(ctx, Delegation, tenant, Where(index=Index.DELEGATIONS_BY_RUN, value=run)):
+    async for row in walk(ctx.store, Delegation, tenant, Where(index=Index.DELEGATIONS_BY_RUN, value=run)):
         written += await _write_ended(ctx, row)
 
     async def plan(now: int) -> Plan[None] | Refusal:
@@ -137,7 +137,7 @@ async def _write_ended(ctx: Context, row: Delegation) -> int:
         found = status(row, approval, revoked, now)
         if found.state is not State.ENDED or found.reason is None:
             return Refusal(Reason.CALL_STATE, "It lives.")
-        first = _first(revoked, row.created_at if found.start is None else found.start)
+        first = killer(revoked.values(), dict.fromkeys(revoked, row.created_at if found.start is None else found.start))
         by_mark = first is not None and first.at == found.at
         line = by_delegation(row, Event.ENDED, first.actor if first is not None and by_mark else BROKER, at=now)
         line = replace(
@@ -150,11 +150,6 @@ async def _write_ended(ctx: Context, row: Delegation) -> int:
 
     outcome = await settle(ctx.store, plan)
     return int(isinstance(outcome, Settled) and outcome.done.first is None)
-
-
-def _first(revoked: Mapping[str, Revocation], issued: int) -> Revocation | None:
-    kills = [row for row in revoked.values() if row.until >= issued]
-    return min(kills, key=lambda row: (row.at, row.seq), default=None)
 
 
 async def _supersede_all(ctx: Context, registry: Registry) -> int:

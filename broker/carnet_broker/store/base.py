@@ -1,7 +1,8 @@
 """The store protocol: one write of record, expressed as data, and the reads that the use cases need.
 
-A store raises only `Unavailable`; a failed commit has changed nothing. It gives every record its `seq` and every
-revocation its feed `seq`, both contiguous per tenant, in the same act. Times come from the store's own clock.
+A store raises only `Unavailable` (opening one also `carnet.errors.ConfigError`); a failed commit has changed nothing. It
+gives every record its `seq` and every revocation its feed `seq`, both contiguous per tenant, in the same act. Times come
+from the store's own clock.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +27,6 @@ __all__ = [
     "SKEW_FORWARD",
     "Change",
     "Committed",
-    "ConfigError",
     "Conflict",
     "Feed",
     "Health",
@@ -50,10 +50,6 @@ R = TypeVar("R", Delegation, Approval, Call, PolicyInForce, Record, Revocation, 
 class Unavailable(Exception):
     """The store could not be asked or did not answer in time. Whether a commit took effect is then unknown to the
     caller: repeat it with the same idempotency key."""
-
-
-class ConfigError(ValueError):
-    """The store cannot be opened as it is configured: one sentence with the fix."""
 
 
 class Why(StrEnum):
@@ -213,9 +209,11 @@ class Store(Protocol):
         or a cursor that the store did not give."""
         ...
 
-    async def ledger(self, tenant: str, have: Mapping[str, int]) -> LedgerDelta:
+    async def ledger(self, tenant: str, have: Mapping[str, int], since: int | None = None) -> LedgerDelta:
         """Scopes `run:<id>` (calls, child delegations, approvals), `client:<id>` (calls), `pending` (approvals that
-        wait; all of them when anything moved), `policy` (PolicyInForce). Only rows newer than the version given."""
+        wait; all of them when anything moved), `policy` (PolicyInForce). Only rows newer than the version given; of a
+        client only calls made at `since` or later, so that a first read is bounded however long the client has been
+        at work. Calls that were refused at once hold nothing and are left out: nothing bounds their number."""
         ...
 
     async def revoked(self, tenant: str, marks: Sequence[str]) -> Mapping[str, Revocation]: ...
@@ -250,6 +248,10 @@ class Store(Protocol):
 
     async def now(self) -> int:
         """The store's clock in whole Unix seconds; never steps back below what it has seen."""
+        ...
+
+    async def new_epoch(self) -> str:
+        """Begin a new life, after a restore or a loss: every follower must reload the snapshot. Answers its id."""
         ...
 
     async def health(self) -> Health: ...

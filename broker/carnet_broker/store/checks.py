@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 
 from carnet_broker.core.rows import Approval, Revocation
+from carnet_broker.core.standing import killer
 from carnet_broker.store.base import SKEW_FORWARD, Change, Committed, Conflict, Why
 from carnet_broker.store.prepare import Prepared, Update, mark_tenant
 from carnet_broker.store.select import any_row, revocation_of
@@ -63,13 +64,12 @@ def _killer(conn: sqlite3.Connection, change: Change) -> Revocation | None:
     for mark, at in change.alive:
         born = change.at if at is None else at
         issued[mark] = min(issued.get(mark, born), born)
-    kills = [
-        found
+    revoked = [
+        revocation_of(row)
         for tenant, marks in by_tenant(change.tenant, issued).items()
-        for found in map(revocation_of, conn.execute(_MARKS + placeholders(marks), (tenant, *marks)))
-        if found.until >= issued[found.mark]
+        for row in conn.execute(_MARKS + placeholders(marks), (tenant, *marks))
     ]
-    return min(kills, key=lambda found: (found.at, found.seq), default=None)
+    return killer(revoked, issued)
 
 
 def by_tenant(tenant: str, marks: Iterable[str]) -> dict[str, list[str]]:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 from urllib.parse import quote
 
-from carnet_broker.store.base import ConfigError, Unavailable
+from carnet.errors import ConfigError
+from carnet_broker.store.base import Unavailable
 from carnet_broker.store.faults import unavailable
 
 __all__ = ["BUSY_MILLISECONDS", "Readers", "connect"]

@@ -5,7 +5,8 @@ import os
 from pathlib import Path
 from typing import Self
 
-from carnet_broker.store.base import ConfigError, Unavailable
+from carnet.errors import ConfigError
+from carnet_broker.store.base import Unavailable
 
 __all__ = ["HeldLock", "beside", "create", "fsync_folder"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 
-from carnet_broker.store.base import ConfigError
+from carnet.errors import ConfigError
 
 __all__ = ["APPLICATION_ID", "SCHEMA", "STEPS", "migrate"]
 

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from carnet_broker.store.base import ConfigError, Store
+from carnet.errors import ConfigError
+from carnet_broker.store.base import Store
 from carnet_broker.store.clock import system
 from carnet_broker.store.sqlite import SqliteStore
 

@@ -13,10 +13,11 @@ from carnet_broker.store.select import KINDS, revocation_of
 __all__ = ["due", "epoch", "feed", "ledger", "revoked", "touched", "unsealed"]
 
 _REVOCATION = "SELECT tenant, mark, until, at, reason, actor, seq FROM revocation WHERE tenant = ?"
+_HOLDS = "(state <> 'refused' OR version > 1)"  # refused at once, a call has never held anything
 _RUN: tuple[tuple[type, str], ...] = (
     (Delegation, "run = ? AND parent IS NOT NULL AND ledger_version > ?"),
     (Approval, "run = ? AND ledger_version > ?"),
-    (Call, "run = ? AND ledger_version > ?"),
+    (Call, f"run = ? AND ledger_version > ? AND {_HOLDS}"),
 )
 _DUE = (
     ("approval", "SELECT due, tenant, id FROM approval WHERE due <= ? ORDER BY due LIMIT ?"),
@@ -54,8 +55,9 @@ def revoked(conn: sqlite3.Connection, tenant: str, marks: Sequence[str]) -> dict
     return found
 
 
-def ledger(conn: sqlite3.Connection, tenant: str, have: Mapping[str, int]) -> LedgerDelta:
-    """Versions now and newer rows. ValueError for a scope of no known kind."""
+def ledger(conn: sqlite3.Connection, tenant: str, have: Mapping[str, int], since: int | None = None) -> LedgerDelta:
+    """Versions now and newer rows, of a client those made at `since` or later. ValueError for a scope of no known
+    kind."""
     versions: dict[str, int] = {}
     rows: dict[str, tuple[Row, ...]] = {}
     with _snapshot(conn):
@@ -67,7 +69,7 @@ def ledger(conn: sqlite3.Connection, tenant: str, have: Mapping[str, int]) -> Le
                 rows[scope] = ()
                 _known(scope)
             else:  # a version from the future is another life of the store: all rows
-                rows[scope] = tuple(_newer(conn, tenant, scope, known if known < version else 0))
+                rows[scope] = tuple(_newer(conn, tenant, scope, known if known < version else 0, since))
     return LedgerDelta(versions=versions, rows=rows)
 
 
@@ -78,10 +80,13 @@ def _known(scope: str) -> tuple[str, str]:
     raise ValueError(f"no ledger scope is named {scope!r}")
 
 
-def _newer(conn: sqlite3.Connection, tenant: str, scope: str, known: int) -> list[Row]:
+def _newer(conn: sqlite3.Connection, tenant: str, scope: str, known: int, since: int | None) -> list[Row]:
     kind, id = _known(scope)
+    if kind == "client" and known == 0 and since is not None:  # by time: older calls are not even looked at
+        return _rows(conn, Call, f"client = ? AND at >= ? AND {_HOLDS} ORDER BY at, n", (tenant, id, since))
     if kind == "client":
-        return _rows(conn, Call, "client = ? AND client_version > ? ORDER BY client_version, n", (tenant, id, known))
+        newer = f"client = ? AND client_version > ? AND +at >= ? AND {_HOLDS} ORDER BY client_version, n"
+        return _rows(conn, Call, newer, (tenant, id, known, since or 0))
     if kind == "pending":
         return _rows(conn, Approval, "state = 'pending' ORDER BY deadline, n", (tenant,))
     if kind == "policy":

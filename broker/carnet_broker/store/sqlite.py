@@ -93,7 +93,6 @@ class SqliteStore:
         return self._read(reads.epoch)
 
     async def new_epoch(self) -> str:
-        """Begin a new life (after a restore or a loss): every follower must reload the snapshot."""
         epoch: str = await self._do(lambda conn, _: acts.renew_epoch(conn), urgent=True)
         deliver(self._writer.wakeups.touched(None))
         return epoch
@@ -122,8 +121,8 @@ class SqliteStore:
             raise ValueError("a page has at least one row")
         return self._read(page, kind, tenant, where, after, min(limit, self._limits.page))
 
-    async def ledger(self, tenant: str, have: Mapping[str, int]) -> LedgerDelta:
-        return self._read(reads.ledger, tenant, have)
+    async def ledger(self, tenant: str, have: Mapping[str, int], since: int | None = None) -> LedgerDelta:
+        return self._read(reads.ledger, tenant, have, since)
 
     async def revoked(self, tenant: str, marks: Sequence[str]) -> Mapping[str, Revocation]:
         return self._read(reads.revoked, tenant, marks)

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
-from carnet_broker.store.base import ConfigError
+from carnet.errors import ConfigError
 from carnet_broker.store.clock import HighWater
 from carnet_broker.store.connect import connect
 from carnet_broker.store.faults import unavailable

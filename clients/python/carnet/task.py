@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from carnet.reasons import Reason, Refusal
+from carnet.token.names import MAX_COUNT
 
-__all__ = ["MAX_COUNT", "MAX_TOOLS", "TOOL_NAME", "Task", "parse_task"]
+__all__ = ["MAX_TOOLS", "TOOL_NAME", "Task", "parse_task"]
 
 TOOL_NAME = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,128}")  # RFC 6749 section 3.3 scope-token; use fullmatch
 MAX_TOOLS = 128
-MAX_COUNT = 2**53 - 1  # the largest integer that every JSON reader keeps exactly
 _FACTS = ("touches_pii", "touches_secrets", "reversible")
 _REQUIRED = frozenset((*_FACTS, "resource_count"))
 _MEMBERS = _REQUIRED | {"tools"}
@@ -42,7 +42,7 @@ class Task:
         if type(self.resource_count) is not int:
             raise TypeError(f"resource_count must be an integer, not {_shown(self.resource_count)}")
         if not 0 <= self.resource_count <= MAX_COUNT:
-            raise ValueError(f"resource_count must be 0 or more and below 2**53, not {self.resource_count}")
+            raise ValueError(f"resource_count must be 0 or more and at most {MAX_COUNT}, not {self.resource_count}")
         if self.tools is not None:
             object.__setattr__(self, "tools", _tool_names(self.tools))
 

@@ -7,7 +7,7 @@ from typing import Any
 from carnet.reasons import Reason
 from carnet.token._fields import ID, Fault, Texts, members, number, optional_text, record, text
 from carnet.token.claims import Chain, Claims, DelegationClaim, actors, root_jti
-from carnet.token.names import DELEGATION, MAX_TIME, TOOL_DETAIL
+from carnet.token.names import DELEGATION, MAX_COUNT, MAX_TIME, TOOL_DETAIL
 
 __all__ = ["read_claims", "read_details"]
 
@@ -22,7 +22,6 @@ _JTI_TAIL = re.compile(r"[0-9a-f]{16}")
 _SCOPE_TOKEN = r"[\x21\x23-\x5b\x5d-\x7e]{1,128}"  # RFC 6749 section 3.3
 _SCOPE = re.compile(f"{_SCOPE_TOKEN}(?: {_SCOPE_TOKEN})*+")
 _LINK = re.compile(f"{_DLG.pattern}\n{_NAME.pattern}\n{ID.pattern}")
-_MAX_COUNT = 2**31 - 1
 
 _COMMON = frozenset({"iss", "sub", "aud", "client_id", "jti", "iat", "nbf", "exp", "txn", "tenant", DELEGATION})
 _CHILD = _COMMON | {"act", "scope"}
@@ -87,7 +86,7 @@ def _delegation(obj: Mapping[str, Any]) -> DelegationClaim:
     members(obj, _PRIVATE, _NONE, "the delegation claim")
     policy = record(obj["policy"], "policy")
     members(policy, _POLICY, _NONE, "the policy claim")
-    depth = number(obj, "depth", 0, _MAX_COUNT)
+    depth = number(obj, "depth", 0, MAX_COUNT)
     if depth > 1:
         raise Fault("the depth of the delegation is more than one level", Reason.TOKEN_CHAIN)
     limit = obj["resource_limit"]
@@ -101,10 +100,10 @@ def _delegation(obj: Mapping[str, Any]) -> DelegationClaim:
         agent=agent,
         approval_id=optional_text(obj, "approval_id", _APR),
         policy_id=policy_id,
-        policy_version=number(policy, "version", 0, _MAX_COUNT),
+        policy_version=number(policy, "version", 0, MAX_COUNT),
         policy_digest=policy_digest,
         payload_sha256=optional_text(obj, "payload_sha256", _HEX_64),
-        resource_limit=None if limit is None else number(obj, "resource_limit", 0, _MAX_COUNT),
+        resource_limit=None if limit is None else number(obj, "resource_limit", 0, MAX_COUNT),
         trace_id=trace_id,
     )
 
@@ -159,7 +158,7 @@ def _detail(entry: Mapping[str, Any], aud: str, scope: tuple[str, ...]) -> Mappi
     for constraints in record(entry["constraints"], "constraints").values():
         record(constraints, "constraints")
     if "max_calls" in entry:
-        number(entry, "max_calls", 0, _MAX_COUNT)
+        number(entry, "max_calls", 0, MAX_COUNT)
     return entry
 
 

@@ -13,6 +13,7 @@ __all__ = [
     "JTI",
     "LEEWAY",
     "LEVEL_TTL",
+    "MAX_COUNT",
     "MAX_DEPTH",
     "MAX_MEMBERS",
     "MAX_TIME",
@@ -57,6 +58,7 @@ TYP_CLIENT_AUTH = "client-authentication+jwt"
 MAX_TOKEN_BYTES = 4096
 MAX_DEPTH = 12  # of the JSON in a token: ceilings nest
 MAX_MEMBERS = 256
+MAX_COUNT = 2**31 - 1  # of whatever a token counts: resources, calls, versions
 MAX_TIME = 2**33 - 1  # Unix seconds
 LEEWAY = 5  # seconds that clocks may differ, on nbf and exp
 LEVEL_TTL = {0: 900, 1: 600, 2: 300}  # seconds; a token that lives longer than its level allows is refused
