@@ -46,8 +46,12 @@ class Process:
             time.sleep(_NOT_YET)
         return True
 
-    def alive(self) -> bool:
-        return self._process.poll() is None
+    def starved(self) -> float:
+        """Seconds for which its main thread was ready to run and had no processor; 0 where the kernel does not say."""
+        try:
+            return int(Path(f"/proc/{self.pid}/schedstat").read_text().split()[1]) / 1e9
+        except (OSError, IndexError):
+            return 0.0
 
     def signal(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
