@@ -7,6 +7,7 @@ import typer
 
 from carnet.cli import answering, auditing, listing, login, revoking, tokens
 from carnet.cli.demo import command as demo
+from carnet.cli.policy import app as policy
 from carnet.cli.problems import Exit, Problem
 from carnet.cli.visible import visible
 
@@ -23,7 +24,7 @@ def build() -> typer.Typer:
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )
-    for part in (login, listing, answering, revoking, auditing, tokens, demo):
+    for part in (login, listing, answering, revoking, auditing, tokens, policy, demo):
         part.register(app)
     for entry in entry_points(group="carnet.commands"):
         try:

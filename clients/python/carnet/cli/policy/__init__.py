@@ -1,0 +1,1 @@
+"""`carnet policy`: write, check and try policies. Needs no broker."""

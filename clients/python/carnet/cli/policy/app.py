@@ -1,0 +1,14 @@
+"""The group `carnet policy`. Each command lives in its own module and registers itself."""
+
+import typer
+
+from carnet.cli.policy import check, init
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    group = typer.Typer(help="Write, check and try policies; needs no broker.", no_args_is_help=True)
+    for part in (check, init):
+        part.register(group)
+    app.add_typer(group, name="policy")
