@@ -238,7 +238,6 @@ def test_another_policy_sees_the_same_calls(rows: list[Row]) -> None:
     ledger.apply(rows, 1)
     ledger.use(OTHER)
     fresh.apply(rows, 1)
-    assert ledger.policy_digest == OTHER.ref.digest
     for now in (NOW, NOW + 60, NOW + 400):
         asked = Asked("refund", {"amount": 1}, pinned=True)
         since = dict.fromkeys(OTHER.history_ids, NOW)
@@ -325,7 +324,6 @@ def test_a_question_costs_the_same_after_ten_thousand_calls() -> None:
 def test_calls_outside_every_window_are_forgotten() -> None:
     client = ClientLedger("support-app", RULES)
     client.apply([call(f"c{n}", state=CallState.DONE, args={"amount": 10}, at=NOW + n) for n in range(3)], 1)
-    assert client.policy_digest == RULES.ref.digest
     run = RunLedger("dlg_run", RULES)
     since = dict.fromkeys(RULES.history_ids, NOW - 500)
     asked = Asked("refund", {"amount": 1}, pinned=True)
@@ -335,15 +333,10 @@ def test_calls_outside_every_window_are_forgotten() -> None:
     assert evaluate(RULES, asked, run.history(NOW + 5, opened=NOW, since=since, client=client)).effect == "allow"
 
 
-def test_rows_of_the_ledger_can_be_looked_up() -> None:
+def test_approvals_and_overdue_questions_can_be_looked_up() -> None:
     ledger = RunLedger("dlg_run", RULES)
     ledger.apply([child(), call(), approval("call_1")], 4)
-    assert ledger.call("call_1") == call()
     assert ledger.approval("apr_call_1") == approval("call_1")
-    assert ledger.delegation("dlg_child") == child()
-    assert [row.id for row in ledger.delegations()] == ["dlg_child"]
-    assert ledger.call("call_2") is None
     assert ledger.approval("apr_call_2") is None
-    assert ledger.delegation("dlg_other") is None
     assert Counter(row.id for row in ledger.overdue(NOW + 120, "dlg_child")) == {"apr_call_1": 1}
     assert ledger.overdue(NOW + 120, "dlg_other") == ()

@@ -182,6 +182,11 @@ def test_keys_rotate_and_retire(command: CliRunner, tmp_path: Path) -> None:
     assert isinstance(command.invoke(build(), ["keys", "retire", before]).exception, Problem)
 
 
+def test_the_id_of_a_key_may_begin_with_a_dash(command: CliRunner) -> None:
+    command.invoke(build(), ["init"])
+    assert "no key of the ring" in str(command.invoke(build(), ["keys", "retire", "-P0lK3XOcvKacLqMC"]).exception)
+
+
 def test_an_unknown_setting_ends_a_command_with_one_sentence(
     command: CliRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:

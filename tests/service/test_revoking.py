@@ -1,9 +1,12 @@
 """Revocation, introspection, the feed, and who sees what."""
 
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from carnet.clock import ManualClock
 from carnet.reasons import Reason, Refusal
 from carnet_broker.core.registry import Role
 from carnet_broker.service.principals import Bearer, Principal
@@ -18,6 +21,9 @@ from carnet_broker.service.views import (
     Session,
     TreeView,
 )
+from carnet_broker.store.base import Feed
+from carnet_broker.store.limits import Limits as StoreLimits
+from carnet_broker.store.sqlite import SqliteStore
 from tests.service.world import (
     ADA,
     GRACE,
@@ -32,11 +38,24 @@ from tests.service.world import (
     VERA,
     World,
     good,
+    on,
     registry,
 )
 
 pytestmark = pytest.mark.anyio
 CHILD = frozenset({Bearer.CHILD})
+
+
+class Overheard(SqliteStore):
+    """Remembers what each look at a feed told."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.told: list[Feed] = []
+
+    async def changes(self, tenant: str, epoch: str, after: int, wait: float) -> Feed:
+        self.told.append(await super().changes(tenant, epoch, after, wait))
+        return self.told[-1]
 
 
 async def revoke(world: World, mark: str, who: Principal = GRACE, until: int | str | None = None) -> Fallen | Refusal:
@@ -141,7 +160,22 @@ async def test_a_withdrawn_key_refuses_what_it_signed(world: World) -> None:
     assert good(await world.service.caller(token, CHILD), Refusal).reason is Reason.TOKEN_KEY
     told = good(await follow(world, GUARD), FeedView)
     assert [entry.mark for entry in told.system.entries] == [f"key:{old}"]
+    assert [(row.actor, row.mark) for row in await world.audit("revoked")] == [("operator:root", f"key:{old}")]
+    assert [row.decision for row in await world.audit("key_rotated")] == ["deny", None]
     assert told.feed.entries == ()
+
+
+async def test_listing_the_guards_reads_no_snapshot_of_the_feed(tmp_path: Path, clock: ManualClock) -> None:
+    store = Overheard.open(tmp_path / "carnet.db", clock=clock.now, limits=StoreLimits(reserve=4096))
+    world = await on(store, clock)
+    for _ in range(3):
+        await revoke(world, (await world.root()).txn)
+    await world.service.sweep(clock.now())
+    await revoke(world, (await world.root()).txn)
+    store.told.clear()
+    assert good(await world.service.guards(VERA), GuardList).seq == 4
+    assert [(feed.snapshot, len(feed.entries)) for feed in store.told] == [(False, 1)]
+    await store.close()
 
 
 async def follow(

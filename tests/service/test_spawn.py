@@ -1,13 +1,17 @@
 """Opening runs, spawning, minting and ending."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from carnet.clock import ManualClock
 from carnet.reasons import Reason, Refusal
+from carnet.token.names import MAX_COUNT
+from carnet_broker.core.registry import Limits
 from carnet_broker.service.principals import Bearer
 from carnet_broker.service.requests import SpawnRequest, Verdict
-from carnet_broker.service.views import ApprovalView, DelegationView, Issued
+from carnet_broker.service.views import ApprovalView, DelegationView, Fallen, Issued
 from tests.service.world import (
     ADA,
     GUARD,
@@ -15,9 +19,12 @@ from tests.service.world import (
     PARENT,
     QUIET,
     RISKY,
+    ROOT,
     TRACE,
     World,
+    build,
     good,
+    on,
 )
 
 pytestmark = pytest.mark.anyio
@@ -65,6 +72,31 @@ async def test_a_client_has_only_so_many_open_runs(world: World) -> None:
     assert isinstance(await world.service.open_run(OTHER, None, TRACE), Issued)
     await world.service.end(runs[0], runs[0].txn, "run_closed", TRACE)
     assert isinstance(await world.service.open_run(PARENT, None, TRACE), Issued)
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_the_bound_on_open_runs_outlives_the_process_and_counts_what_lives(
+    tmp_path: Path, clock: ManualClock, restarted: bool
+) -> None:
+    world = await build(tmp_path, clock, max_open_runs=3)
+    for _ in range(3):
+        await world.root()
+    if restarted:
+        world = await on(world.store, clock, limits=Limits(max_open_runs=3))
+    assert good(await world.service.open_run(PARENT, None, TRACE), Refusal).reason is Reason.TOO_MANY_RUNS
+    good(await world.service.revoke(ROOT, "client:support-app", None, "leaked", False, TRACE), Fallen)
+    clock.advance(3)
+    assert isinstance(await world.service.open_run(PARENT, None, TRACE), Issued)
+    await world.store.close()
+
+
+async def test_the_largest_count_that_a_task_may_state_fits_a_token(world: World) -> None:
+    root = await world.root()
+    view = await world.child(root, task={**QUIET, "resource_count": MAX_COUNT})
+    claims = await world.claims(view.tokens["desk"].access_token)
+    assert claims.delegation.resource_limit == MAX_COUNT
+    refused = good(await world.spawn(root, task={**QUIET, "resource_count": MAX_COUNT + 1}), Refusal)
+    assert refused.reason is Reason.TASK_INVALID
 
 
 async def test_a_quiet_task_gives_an_active_child_with_tokens_in_the_same_answer(world: World) -> None:

@@ -41,6 +41,15 @@ class FeedContract:
         assert found == {"dlg:a": revocation("dlg:a", seq=1)}
         assert await store.get(Revocation, TENANT, "dlg:b") == revocation("dlg:b", seq=2)
 
+    async def test_a_new_epoch_makes_every_follower_reload(self, store: Store, clock: Clock) -> None:
+        await committed(store, change(revoke=(revocation("dlg:a"),)))
+        old = await epoch_of(store)
+        new = await store.new_epoch()
+        assert new != old
+        assert (await store.health()).epoch == new
+        feed = await store.changes(TENANT, old, 1, 5)
+        assert (feed.epoch, feed.snapshot, [entry.mark for entry in feed.entries]) == (new, True, ["dlg:a"])
+
     async def test_until_now_covers_the_seconds_that_the_commit_may_take(self, store: Store, clock: Clock) -> None:
         await committed(store, change(revoke=(revocation("agent:a", until=T0),)))
         assert (await store.revoked(TENANT, ["agent:a"]))["agent:a"].until == T0 + 2

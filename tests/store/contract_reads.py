@@ -74,6 +74,27 @@ class LedgerContract:
         delta = await store.ledger(TENANT, delta.versions)
         assert ids(delta.rows["client:cli-lead"]) == ["call_2"]
 
+    async def test_of_a_client_only_calls_since_a_time_are_told(self, store: Store, clock: Clock) -> None:
+        rows = tuple(call(f"call_{n}", at=T0 - n * 100) for n in range(4))
+        await committed(store, change(insert=rows))
+        first = await store.ledger(TENANT, {"client:cli-lead": 0, f"run:{RUN}": 0}, since=T0 - 100)
+        assert set(ids(first.rows["client:cli-lead"])) == {"call_0", "call_1"}
+        assert len(first.rows[f"run:{RUN}"]) == 4
+        await committed(store, change(moves=tuple(call_step(row, CallState.DONE) for row in (rows[0], rows[3]))))
+        later = await store.ledger(TENANT, {"client:cli-lead": first.versions["client:cli-lead"]}, since=T0 - 100)
+        assert ids(later.rows["client:cli-lead"]) == ["call_0"]
+
+    async def test_a_call_refused_at_once_is_in_no_ledger_and_one_refused_later_is(
+        self, store: Store, clock: Clock
+    ) -> None:
+        waiting = call("call_1", state=CallState.WAITING, hold_until=T0 + 60)
+        await committed(store, change(insert=(waiting, call("call_2", state=CallState.REFUSED))))
+        scopes = {f"run:{RUN}": 0, "client:cli-lead": 0}
+        assert [ids(rows) for rows in (await store.ledger(TENANT, scopes)).rows.values()] == [["call_1"]] * 2
+        known = (await store.ledger(TENANT, scopes)).versions
+        await committed(store, change(moves=(call_step(waiting, CallState.REFUSED, hold_until=None),)))
+        assert [ids(rows) for rows in (await store.ledger(TENANT, known)).rows.values()] == [["call_1"]] * 2
+
     async def test_pending_tells_all_that_wait_when_anything_moved(self, store: Store, clock: Clock) -> None:
         await committed(store, change(insert=(approval("apr_1", deadline=T0 + 9), approval("apr_2"))))
         first = await store.ledger(TENANT, {"pending": 0})

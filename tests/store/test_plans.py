@@ -53,6 +53,8 @@ async def test_every_order_is_read_from_its_index(store: SqliteStore, index: Ind
 async def test_the_other_reads_use_indexes_too(store: SqliteStore) -> None:
     with watched(store) as (conn, statements):
         reads.ledger(conn, TENANT, {"run:x": 1, "client:x": 1, "pending": 1, "policy": 1})
+        reads.ledger(conn, TENANT, {"client:x": 1}, T0)
+        reads._newer(conn, TENANT, "client:x", 1, T0)
         reads.feed(conn, TENANT, store.epoch, 0, T0, 10)
         reads.feed(conn, TENANT, "", 0, T0, 10)
         reads.revoked(conn, TENANT, ["dlg:a", "key:b"])

@@ -73,10 +73,6 @@ class RunLedger:
             self._folds.put(call.id, slot(call))
 
     @property
-    def policy_digest(self) -> str:
-        return self._policy.ref.digest
-
-    @property
     def count(self) -> int:
         """Calls of the run, refused ones left out."""
         return self._made[self.run]
@@ -183,18 +179,8 @@ class RunLedger:
         """A person denied this very delegation in this run."""
         return digest in self._denied_digests
 
-    def call(self, id: str) -> Call | None:
-        return self._calls.get(id)
-
     def approval(self, id: str) -> Approval | None:
         return self._approvals.get(id)
-
-    def delegation(self, id: str) -> Delegation | None:
-        return self._delegations.get(id)
-
-    def delegations(self) -> tuple[Delegation, ...]:
-        """The child delegations of the run."""
-        return tuple(self._delegations.values())
 
     def _above(self, call: Call) -> tuple[str, ...]:
         row = self._delegations.get(call.delegation)
@@ -300,10 +286,6 @@ class ClientLedger:
         self._policy, self.folds = policy, Folds(policy, "client")
         for call in self._versions.values():
             self.folds.put(call.id, slot(call))
-
-    @property
-    def policy_digest(self) -> str:
-        return self._policy.ref.digest
 
     def forget(self, before: int) -> None:
         """Drop calls made before this time; it must lie outside the window of every rule in force."""

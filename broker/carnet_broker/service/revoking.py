@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from carnet.audit import Kind as Event
+from carnet.audit import Record
 from carnet.reasons import Reason, Refusal
 from carnet_broker.core.registry import Role
 from carnet_broker.core.rows import FOREVER, Revocation
@@ -15,7 +16,7 @@ from carnet_broker.service.lines import by_principal
 from carnet_broker.service.marking import Target, target_of, until_of
 from carnet_broker.service.permitting import permitted
 from carnet_broker.service.principals import Kind, Principal
-from carnet_broker.service.settling import Plan, refuse, settle
+from carnet_broker.service.settling import Plan, note, refuse, settle
 from carnet_broker.service.showing import known
 from carnet_broker.service.views import Fallen
 from carnet_broker.store.base import Change, Committed, Conflict
@@ -73,26 +74,29 @@ async def _revoked(
 
     async def plan(now: int) -> Plan[None] | Refusal:
         reach = now if until is None else max(until, now)
-        line = by_principal(who, Event.REVOKED, trace, now)
-        line = replace(
-            line,
-            mark=target.mark,
-            cause=target.mark,
-            reason=Reason.REVOKED.value,
-            detail=reason[:1000],
-            facts={"until": reach},
-        )
+        line = replace(_line(who, target, reach, reason, trace), at=now, tenant=target.tenant)
         gone = Revocation(
             tenant=target.tenant, mark=target.mark, until=reach, at=now, reason=_words(reason), actor=who.actor
         )
-        return Plan(
-            Change(tenant=target.tenant, at=now, records=(replace(line, tenant=target.tenant),), revoke=(gone,)), None
-        )
+        return Plan(Change(tenant=target.tenant, at=now, records=(line,), revoke=(gone,)), None)
 
+    if target.tenant != who.tenant:  # nobody reads the system's audit: the act stands first in the operator's own
+        await note(ctx.store, _line(who, target, FOREVER, reason, trace))
     outcome = await settle(ctx.store, plan)
     if isinstance(outcome, Conflict):
         return Refusal(Reason.CONTENDED)
     return outcome if isinstance(outcome, Refusal) else outcome.done
+
+
+def _line(who: Principal, target: Target, reach: int, reason: str, trace: str) -> Record:
+    return replace(
+        by_principal(who, Event.REVOKED, trace),
+        mark=target.mark,
+        cause=target.mark,
+        reason=Reason.REVOKED.value,
+        detail=reason[:1000],
+        facts={"until": reach},
+    )
 
 
 def _words(reason: str) -> str:

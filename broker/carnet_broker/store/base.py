@@ -1,8 +1,8 @@
 """The store protocol: one write of record, expressed as data, and the reads that the use cases need.
 
-A store raises only `Unavailable` (opening one also `carnet.errors.ConfigError`); a failed commit has changed nothing. It
-gives every record its `seq` and every revocation its feed `seq`, both contiguous per tenant, in the same act. Times come
-from the store's own clock.
+A store raises only `Unavailable` (opening one also `carnet.errors.ConfigError`); a failed commit has changed nothing.
+It gives every record its `seq` and every revocation its feed `seq`, both contiguous per tenant, in the same act. Times
+come from the store's own clock.
 """
 
 from collections.abc import Mapping, Sequence
