@@ -30,6 +30,15 @@ def test_a_run_is_listed_drawn_and_shown(carnet: Run, development: Development) 
         assert (shown["id"], shown["state"], shown["envelope"]["level"]) == (child.id, "active", 0)
 
 
+def test_a_call_is_shown_as_it_is_on_record(carnet: Run, development: Development) -> None:
+    with development.parent() as broker, broker.run() as run:
+        child = run.spawn("summarizer", READS)
+        records = json.loads(carnet("audit", "search", "--delegation", child.id, "--json")[1])["records"]
+        assert records
+        _, _, problem = carnet("show", "call_nothing")
+        assert "Nothing is on record for call_nothing" in str(problem)
+
+
 def test_what_waits_is_shown_with_everything_and_denied_with_a_note(carnet: Run, development: Development) -> None:
     with development.parent() as broker, broker.run() as run:
         child = run.spawn("refund-clerk", REFUNDS, wait=0)
@@ -38,6 +47,8 @@ def test_what_waits_is_shown_with_everything_and_denied_with_a_note(carnet: Run,
         shown = carnet("show", child.approval_id)[1]
         assert "refund-clerk" in shown
         assert '"resource_count": 1' in shown
+        assert '"amount": {"max": 20}' in shown
+        assert "each call still asks" in shown
         code, said, _ = carnet("deny", child.id, "--note", "ticket 4711")
         assert (code, said) == (0, f"{child.approval_id} is denied.\n")
         with pytest.raises(Refused, match="approval_denied"):

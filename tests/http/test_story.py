@@ -372,6 +372,16 @@ def test_audit_is_searched_exported_and_verified(world: World) -> None:
     assert world.get("/v1/audit/verify", session).json()["ok"] is True
 
 
+def test_the_records_of_one_call_are_found_however_much_came_before(world: World) -> None:
+    guard, root = world.guard(), world.root()["access_token"]
+    token = world.spawn(root).json()["tokens"]["crm"]["access_token"]
+    for n in range(12):
+        made = call(world, guard, token, key=f"{n:032x}").json()["call_id"]
+    world.post(f"/v1/calls/{made}/outcome", guard, {"outcome": "done"})
+    found = world.get("/v1/audit", world.session(), call=made, limit=2).json()["records"]
+    assert [(row["call"], row["kind"]) for row in found] == [(made, "call_decided"), (made, "call_outcome")]
+
+
 def test_keys_are_listed_and_rotated_by_an_admin(world: World) -> None:
     session = world.session()
     before = world.get("/v1/keys", session).json()

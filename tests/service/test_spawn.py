@@ -42,8 +42,10 @@ async def test_a_run_is_opened_with_a_root_token_for_the_broker_alone(world: Wor
 
 async def test_a_guard_opens_no_run_and_an_agent_gets_no_guard_token(world: World) -> None:
     assert good(await world.service.open_run(GUARD, None, TRACE), Refusal).reason is Reason.FORBIDDEN
-    assert good(await world.service.guard_token(PARENT), Refusal).reason is Reason.SCOPE_NOT_GRANTABLE
-    token = good(await world.service.guard_token(GUARD), Issued)
+    assert good(await world.service.guard_token(PARENT, TRACE), Refusal).reason is Reason.SCOPE_NOT_GRANTABLE
+    token = good(await world.service.guard_token(GUARD, TRACE), Issued)
+    assert [(row.actor, row.facts["scope"]) for row in await world.audit("minted")] == [("guard:desk-guard", "guard")]
+    assert [row.actor for row in await world.audit("mint_refused")] == ["agent:support"]
     assert await world.service.caller(token.access_token, {Bearer.GUARD}) == GUARD
     assert isinstance(await world.service.caller(token.access_token, {Bearer.ROOT, Bearer.CHILD}), Refusal)
 

@@ -8,12 +8,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from carnet.reasons import Reason, Refusal
-from carnet_policy import PolicyError, compile_constraints, intersect
+from carnet_broker.core.rows import Envelope
+from carnet_policy import Policy, PolicyError, compile_constraints, intersect
 
-__all__ = ["MAX_CALLS", "combine", "parse_ceilings", "pins"]
+__all__ = ["MAX_CALLS", "combine", "parse_ceilings", "pinned", "unasked_tools"]
 
 MAX_CALLS = 100_000  # a larger number bounds nothing: a run holds fewer calls
 _MEMBERS = frozenset({"args", "max_calls"})
+_LISTING = frozenset({"enum", "const"})  # these list whole values, members of objects included
+# "at least so long" keeps nothing out, and `properties` leaves other members free
+_BOUNDING = _LISTING | {"min", "max", "max_length", "pattern", "path_within", "url_host", "max_items"}
 Ceilings = Mapping[str, Mapping[str, Any]]
 
 
@@ -79,8 +83,32 @@ def _problem(tool: object, entry: object) -> str | None:
     return None
 
 
-def pins(ceilings: Ceilings, tool: str) -> bool:
-    """Whether an approved envelope pins this tool: with a bound on its arguments and on the number of its calls. Only
-    then does the approval of a delegation stand for single irreversible calls too."""
-    entry = ceilings.get(tool, {})
-    return bool(entry.get("args")) and "max_calls" in entry
+def pinned(envelope: Envelope, policy: Policy, tool: str) -> bool:
+    """Whether the approval of this envelope stands for single irreversible calls of the tool too.
+
+    Only where a person saw how often the tool may run and a bound on everything that a call can carry: `max_calls`, and
+    for each argument of the policy's rules a ceiling that says more than its type. An argument that may be absent is
+    not bounded, for the tool's own default would take its place.
+    """
+    entry, paths = envelope.ceilings.get(tool, {}), policy.rule_args(tool)
+    if not envelope.approval_required or "max_calls" not in entry or not paths:
+        return False
+    return all(_bounded(entry.get("args", {}), path) for path in paths)
+
+
+def unasked_tools(envelope: Envelope, policy: Policy) -> tuple[str, ...]:
+    """The tools that can run under this envelope without a further question to a person."""
+    return tuple(tool for tool in envelope.tools if policy.unasked(tool, pinned=pinned(envelope, policy, tool)))
+
+
+def _bounded(args: Mapping[str, Any], path: tuple[str, ...]) -> bool:
+    rule = args.get(path[0])
+    if rule is None or rule.get("required") is False:
+        return False
+    if rule.keys() & _LISTING or len(path) == 1:
+        return _bounds(rule)
+    return _bounded(rule.get("properties", {}), path[1:])
+
+
+def _bounds(rule: Mapping[str, Any]) -> bool:
+    return bool(rule.keys() & _BOUNDING) or ("items" in rule and _bounds(rule["items"]))

@@ -6,6 +6,7 @@ from pydantic import Field, StrictInt
 
 from carnet_broker.core.registry import MAX_RUN_TTL
 from carnet_broker.http.door import Body, Query
+from carnet_broker.service.paging import MOST
 
 __all__ = [
     "AcknowledgeBody",
@@ -32,7 +33,7 @@ Secret = Annotated[str, Field(min_length=1, max_length=1024)]
 Instance = Annotated[str, Field(pattern=r"^[A-Za-z0-9]{1,32}$")]
 Cursor = Annotated[str, Field(min_length=1, max_length=256)]
 Count = Annotated[int, Field(ge=0, lt=2**53)]
-Limit = Annotated[int, Field(ge=1, le=500)]
+Limit = Annotated[int, Field(ge=1, le=MOST)]
 Wait = Annotated[float, Field(ge=0, le=50, allow_inf_nan=False)]
 Time = Annotated[int, Field(ge=0, le=2**33)]
 
@@ -72,7 +73,7 @@ class OutcomeBody(Body):
 
 
 class RecordsBody(Body):
-    journal: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+    journal: Annotated[str, Field(pattern=r"^[A-Za-z0-9]{1,64}$")]
     first: Count
     lines: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=1000)]
 
@@ -131,6 +132,7 @@ class AuditQuery(PageQuery):
     delegation: Name | None = None
     agent: Name | None = None
     tool: Name | None = None
+    call: Name | None = None
     decision: Name | None = None
     reason: Name | None = None
     trace: Name | None = None

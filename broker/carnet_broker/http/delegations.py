@@ -26,7 +26,7 @@ class Delegations:
         viewers = _TREE | {Bearer.SESSION, Bearer.ENDED}
         return [
             post("/v1/delegations", self.spawn, "Spawn a child", _TREE, SpawnBody, status=201),
-            get(one, self.show, "One delegation; with `wait` answers when its state changes", viewers, WaitQuery),
+            get(one, self.show, "One delegation; with `wait` a pending one is waited for", viewers, WaitQuery),
             post(f"{one}/tokens", self.mint, "Tokens of a delegation, one per host", _TREE, TokensBody),
             post(f"{one}/end", self.end, "End a delegation, or close a run", _TREE, EndBody),
         ]

@@ -69,7 +69,7 @@ class OAuth:
         if scope is None:
             made = await self._service.open_run(who, fields.get("run_id"), trace)
         elif scope == _GUARD_SCOPE and "run_id" not in fields:
-            made = await self._service.guard_token(who)
+            made = await self._service.guard_token(who, trace)
         else:
             return Refusal(Reason.SCOPE_NOT_GRANTABLE, "the only scope that can be asked for is guard")
         return made if isinstance(made, Refusal) else _no_cache(render.json_answer(render.issued(made)))

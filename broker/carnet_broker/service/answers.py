@@ -39,7 +39,7 @@ async def answer(
         return await refuse(ctx.store, line, Refusal(Reason.NOT_FOUND, "There is no approval of this id."))
     done = await _answered(ctx, registry, who, approval, verdict, note, passphrase, trace)
     if not isinstance(done, Refusal):
-        return await show_approval(ctx, done)
+        return await show_approval(ctx, registry, done)
     line = replace(by_approval(approval, Event.ANSWER_REFUSED, who.actor, trace), facts={"verdict": verdict.value})
     return await refuse(ctx.store, line, done)
 

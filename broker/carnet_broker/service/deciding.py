@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from carnet.reasons import CATALOGUE, Reason, Refusal
 from carnet.token.claims import Claims
-from carnet_broker.core.ceilings import pins
+from carnet_broker.core.ceilings import pinned
 from carnet_broker.core.lifecycle import ENDINGS, deadline
 from carnet_broker.core.registry import Host, Registry
 from carnet_broker.core.resources import read_resources
@@ -111,8 +111,8 @@ def _by_policy(asked: Asked, standing: Standing, resources: tuple[str, ...], wai
         client=standing.client,
         skip=None if waiting is None else waiting.id,
     )
-    pinned = _pinned(asked)
-    found = evaluate(policy, PolicyCall(tool, asked.request.args, pinned), past)
+    answered = pinned(asked.row.envelope, policy, tool)  # by the person who approved the delegation
+    found = evaluate(policy, PolicyCall(tool, asked.request.args, answered), past)
     base = Verdict(
         decision=found.effect.value, reason=found.reason, detail=found.detail, rule=found.rule, resources=resources
     )
@@ -123,7 +123,7 @@ def _by_policy(asked: Asked, standing: Standing, resources: tuple[str, ...], wai
         return replace(base, decision="allow", reason=Reason.APPROVED.value, waiting=waiting, spend=approval)
     if waiting is not None:
         return replace(base, decision="require_approval", waiting=waiting)
-    if ledger.tool_denied(tool) and not pinned:
+    if ledger.tool_denied(tool) and not answered:
         return Verdict.deny(Refusal(Reason.DENIED_BEFORE, f"A person denied a call of {tool} in this run."))
     return base if found.effect is Effect.ALLOW else _question(asked, standing, base, now)
 
@@ -134,9 +134,3 @@ def _question(asked: Asked, standing: Standing, base: Verdict, now: int) -> Verd
         return Verdict.deny(Refusal(Reason.TTL_TOO_SHORT, "The delegation ends before anybody could answer."))
     flood = too_many(standing, asked.row.id, now)
     return replace(base, until=until) if flood is None else Verdict.deny(flood)
-
-
-def _pinned(asked: Asked) -> bool:
-    """Whether a person approved the envelope and it pins this tool."""
-    envelope = asked.row.envelope
-    return envelope.approval_required and pins(envelope.ceilings, asked.request.tool)

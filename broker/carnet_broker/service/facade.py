@@ -80,8 +80,8 @@ class Service:
     async def open_run(self, who: Principal, run_id: str | None, trace: str) -> Issued | Refusal:
         return await runs.open_run(self._ctx, who, run_id, trace)
 
-    async def guard_token(self, who: Principal) -> Issued | Refusal:
-        return await runs.issue_guard_token(self._ctx, who)
+    async def guard_token(self, who: Principal, trace: str) -> Issued | Refusal:
+        return await runs.issue_guard_token(self._ctx, who, trace)
 
     async def spawn(
         self, caller: Claims, request: SpawnRequest, key: str | None, trace: str
@@ -198,7 +198,7 @@ class Service:
     async def audit(
         self, who: Principal, filters: Mapping[str, str | int], after: str | None, limit: int
     ) -> Listing[Mapping[str, Any]] | Refusal:
-        """filters: run, delegation, agent, tool, decision, reason, trace, since, until."""
+        """filters: run, delegation, agent, tool, call, decision, reason, trace, since, until."""
         return await searching.find_records(self._ctx, who, filters, after, limit)
 
     async def export(self, who: Principal) -> AsyncIterator[Mapping[str, Any]] | Refusal:

@@ -9,7 +9,7 @@ from carnet_broker.store.base import Page, R, Store, Where
 
 __all__ = ["MOST", "page", "walk"]
 
-MOST = 200  # rows in one answer
+MOST = 500  # rows in one answer
 _STEP = 100  # rows between which the event loop gets its turn: guards must hear from the broker meanwhile
 
 

@@ -15,11 +15,13 @@ async def problems(ctx: Context) -> Sequence[str]:
     found = list(health.problems)
     if not ctx.registries:
         found.append("no tenant is configured: name a carnet.yaml in CARNET_CONFIG")
+    stale = 0
     for tenant, registry in ctx.registries.items():
         try:
             loaded = await ctx.ledgers.loaded(ctx.store, tenant, registry.policy)
         except Unavailable as error:
             return [*found, f"the store does not answer: {error}"]
-        if isinstance(loaded, Refusal):
-            found.append(f"the policy in force for {tenant} is not the loaded one: reload the configuration")
+        stale += isinstance(loaded, Refusal)
+    if stale:  # how many, not which: anybody may read this
+        found.append(f"for {stale} tenants the policy in force is not the loaded one: reload the configuration")
     return found

@@ -1,6 +1,7 @@
 """Opening and renewing runs, and the tokens of guards."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import TypeVar
 
 from carnet.audit import Kind as Event
@@ -12,7 +13,7 @@ from carnet_broker.core.standing import alive, child_marks, marks_of
 from carnet_broker.service.context import Context
 from carnet_broker.service.lines import by_delegation, by_principal
 from carnet_broker.service.principals import Kind, Principal
-from carnet_broker.service.settling import Plan, refuse, revoked_reason, settle
+from carnet_broker.service.settling import Plan, note, refuse, revoked_reason, settle
 from carnet_broker.service.tokens import guard_token, root_token
 from carnet_broker.service.views import Issued
 from carnet_broker.store.base import Change, Conflict, Why
@@ -31,12 +32,17 @@ async def open_run(ctx: Context, who: Principal, run_id: str | None, trace: str)
     return await refuse(ctx.store, by_principal(who, event, trace), made)
 
 
-async def issue_guard_token(ctx: Context, who: Principal) -> Issued | Refusal:
+async def issue_guard_token(ctx: Context, who: Principal, trace: str) -> Issued | Refusal:
     """RFC 6749 §4.4 with scope=guard: for a client of a host, and for nobody else."""
     if who.kind is not Kind.HOST:
-        return Refusal(Reason.SCOPE_NOT_GRANTABLE, "Only a client with host: gets a guard token.")
+        no = Refusal(Reason.SCOPE_NOT_GRANTABLE, "Only a client with host: gets a guard token.")
+        return await refuse(ctx.store, by_principal(who, Event.MINT_REFUSED, trace), no)
     now = await ctx.store.now()
-    return guard_token(who.tenant, who.client, who.name, ctx.issuer, now, ctx.keys.active)
+    made = guard_token(who.tenant, who.client, who.name, ctx.issuer, now, ctx.keys.active)
+    if not isinstance(made, Refusal):
+        line = replace(by_principal(who, Event.MINTED, trace), host=who.name, decision="allow")
+        await note(ctx.store, replace(line, facts={"scope": "guard", "expires_at": now + made.expires_in}))
+    return made
 
 
 async def _opened(ctx: Context, who: Principal, run_id: str | None, trace: str) -> Issued | Refusal:

@@ -1,8 +1,8 @@
 """What operators look at: questions, delegations, trees, revocations, audit lines. Reading decides nothing."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeVar
 
 from anyio.lowlevel import checkpoint
 
@@ -16,7 +16,7 @@ from carnet_broker.service.permitting import permitted
 from carnet_broker.service.principals import Principal
 from carnet_broker.service.showing import approval_view, delegation_view, known, look_up
 from carnet_broker.service.views import ApprovalView, DelegationView, Listing, TreeView
-from carnet_broker.store.base import Index, Where
+from carnet_broker.store.base import Index, R, Where
 
 __all__ = [
     "find_approval",
@@ -28,7 +28,8 @@ __all__ = [
     "tree",
 ]
 
-_SCAN = 5  # pages read for one answer: a page may come short
+_SCAN = 1000  # rows looked at for one answer
+V = TypeVar("V")
 
 
 async def find_approvals(
@@ -44,7 +45,7 @@ async def find_approvals(
         return found
     now = await ctx.store.now()
     live = [row for row in found.rows if state != "pending" or row.deadline > now]
-    return Listing(rows=tuple([await show_approval(ctx, row) for row in live]), next=found.next)
+    return Listing(rows=tuple([await show_approval(ctx, registry, row) for row in live]), next=found.next)
 
 
 async def find_approval(ctx: Context, who: Principal, approval: str) -> ApprovalView | Refusal:
@@ -52,13 +53,13 @@ async def find_approval(ctx: Context, who: Principal, approval: str) -> Approval
     row = await ctx.store.get(Approval, who.tenant, approval) if isinstance(registry, Registry) else None
     if isinstance(registry, Refusal):
         return registry
-    return Refusal(Reason.NOT_FOUND) if row is None else await show_approval(ctx, row)
+    return Refusal(Reason.NOT_FOUND) if row is None else await show_approval(ctx, registry, row)
 
 
-async def show_approval(ctx: Context, row: Approval) -> ApprovalView:
+async def show_approval(ctx: Context, registry: Registry, row: Approval) -> ApprovalView:
     delegation = await ctx.store.get(Delegation, row.tenant, row.delegation)
     call = await ctx.store.get(Call, row.tenant, row.subject) if row.subject != row.delegation else None
-    return approval_view(row, delegation, call, await ctx.store.now())
+    return approval_view(row, delegation, call, registry.policy, await ctx.store.now())
 
 
 async def find_delegations(
@@ -68,21 +69,15 @@ async def find_delegations(
     registry = permitted(ctx, who, Role.VIEWER)
     if isinstance(registry, Refusal):
         return registry
+
+    async def shown(row: Delegation) -> DelegationView | None:
+        if agent not in (None, row.agent):
+            return None
+        view = await delegation_view(ctx, registry, await known(ctx, row))
+        return view if state in ("all", view.state) else None
+
     where = await _where(ctx, state, run, agent)
-    found: list[DelegationView] = []
-    for _ in range(_SCAN):
-        rows = await page(ctx.store, Delegation, who.tenant, where, after, min(limit, MOST) - len(found))
-        if isinstance(rows, Refusal):
-            return rows
-        for row in rows.rows:
-            await checkpoint()
-            if agent is None or row.agent == agent:
-                view = await delegation_view(ctx, registry, await known(ctx, row))
-                found += [view] if state in ("all", view.state) else []
-        after = rows.next
-        if after is None or len(found) >= min(limit, MOST):
-            break
-    return Listing(rows=tuple(found), next=after)
+    return await _scanned(ctx, Delegation, who.tenant, where, after, limit, shown)
 
 
 async def _where(ctx: Context, state: str, run: str | None, agent: str | None) -> Where:
@@ -126,25 +121,49 @@ async def find_revocations(
 async def find_records(
     ctx: Context, who: Principal, filters: Mapping[str, str | int], after: str | None, limit: int
 ) -> Listing[Mapping[str, Any]] | Refusal:
-    """filters: run, delegation, agent, tool, decision, reason, trace, since, until (Unix seconds)."""
+    """filters: run, delegation, agent, tool, call, decision, reason, trace, since, until (Unix seconds)."""
     registry = permitted(ctx, who, Role.VIEWER)
     if isinstance(registry, Refusal):
         return registry
-    where = _records_where(filters)
-    found: list[Mapping[str, Any]] = []
-    for _ in range(_SCAN):
-        rows = await page(ctx.store, Record, who.tenant, where, after, min(limit, MOST) - len(found))
+
+    async def shown(row: Record) -> Mapping[str, Any] | None:
+        return asdict(row) if _fits(row, filters) else None
+
+    where = await _records_where(ctx, who.tenant, filters)
+    return await _scanned(ctx, Record, who.tenant, where, after, limit, shown)
+
+
+async def _scanned(
+    ctx: Context,
+    kind: type[R],
+    tenant: str,
+    where: Where,
+    after: str | None,
+    limit: int,
+    shown: Callable[[R], Awaitable[V | None]],
+) -> Listing[V] | Refusal:
+    """Up to `limit` rows of those that are shown (not None). Looks at a bounded number: a page may come short."""
+    found: list[V] = []
+    looked_at, most = 0, min(limit, MOST)
+    while True:
+        rows = await page(ctx.store, kind, tenant, where, after, most - len(found))
         if isinstance(rows, Refusal):
             return rows
-        found += [asdict(row) for row in rows.rows if _fits(row, filters)]
-        after = rows.next
-        if after is None or len(found) >= min(limit, MOST):
-            break
-    return Listing(rows=tuple(found), next=after)
+        for row in rows.rows:
+            await checkpoint()
+            view = await shown(row)
+            found += [] if view is None else [view]
+        looked_at, after = looked_at + len(rows.rows), rows.next
+        if after is None or len(found) >= most or looked_at >= _SCAN:
+            return Listing(rows=tuple(found), next=after)
 
 
-def _records_where(filters: Mapping[str, str | int]) -> Where:
+async def _records_where(ctx: Context, tenant: str, filters: Mapping[str, str | int]) -> Where:
     since, until = (None if name not in filters else int(filters[name]) for name in ("since", "until"))
+    call = await ctx.store.get(Call, tenant, str(filters["call"])) if "call" in filters else None
+    if call is not None:  # its first record is as old as itself
+        begins = max(call.at, since or 0)
+        return Where(index=Index.RECORDS_BY_DELEGATION, value=call.delegation, since=begins, until=until)
     for name, index in (
         ("delegation", Index.RECORDS_BY_DELEGATION),
         ("run", Index.RECORDS_BY_RUN),

@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from carnet.reasons import Reason
+from carnet_broker.core.ceilings import unasked_tools
 from carnet_broker.core.registry import Registry
 from carnet_broker.core.rows import Approval, ApprovalState, Call, Delegation
 from carnet_broker.core.standing import marks_of
 from carnet_broker.core.status import Status, status
 from carnet_broker.service.context import Context
 from carnet_broker.service.views import ApprovalBrief, ApprovalView, DelegationView, Issued
+from carnet_policy import Policy
 
 __all__ = ["Known", "approval_view", "brief", "delegation_view", "known", "look_up"]
 
@@ -88,21 +90,24 @@ def brief(row: Approval, now: int) -> ApprovalBrief:
     )
 
 
-def approval_view(row: Approval, delegation: Delegation | None, call: Call | None, now: int) -> ApprovalView:
-    """What a person sees. Arguments and payload stand in it only while the question is open."""
+def approval_view(
+    row: Approval, delegation: Delegation | None, call: Call | None, policy: Policy, now: int
+) -> ApprovalView:
+    """What a person sees. Arguments and payload stand in it only while the question is open. policy: the one in force,
+    for that is what will decide."""
     shown = dict(row.shown or {})
     told = {name: shown.get(name) for name in _FOR_APPROVERS}
     if told["agent"] is None and delegation is not None:
         told["agent"] = delegation.agent
     if told["tool"] is None and call is not None:
         told["tool"], told["rule"] = call.tool, call.rule
-    state = _state(row, now)
+    state, whole = _state(row, now), row.subject == row.delegation
     return ApprovalView(
         id=row.id,
         delegation=row.delegation,
         run=row.run,
         subject=row.subject,
-        kind="delegation" if row.subject == row.delegation else "call",
+        kind="delegation" if whole else "call",
         state=state.value,
         deadline=row.deadline,
         seconds_left=max(0, row.deadline - now) if state is ApprovalState.PENDING else 0,
@@ -111,6 +116,7 @@ def approval_view(row: Approval, delegation: Delegation | None, call: Call | Non
         answered_by=row.answered_by,
         note=row.note,
         reason=_reason(row, state) or str(shown.get("reason", "")),
+        unasked_tools=unasked_tools(delegation.envelope, policy) if whole and delegation is not None else (),
         chain=delegation.chain if delegation is not None else (),
         approvers=row.approvers,
         trace_id=row.trace_id,

@@ -86,7 +86,8 @@ class TreeView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalView:
-    """A question with everything that the person must see. kind: "delegation" or "call"."""
+    """A question with everything that the person must see. kind: "delegation" or "call". unasked_tools: what a yes to
+    this delegation lets run without any further question."""
 
     id: str
     delegation: str
@@ -108,6 +109,7 @@ class ApprovalView:
     task: Mapping[str, Any] | None
     payload: Any
     envelope: Mapping[str, Any] | None
+    unasked_tools: tuple[str, ...]
     rule: str | None
     chain: tuple[tuple[str, str, str], ...]
     approvers: tuple[str, ...]
