@@ -88,8 +88,7 @@ def derive(
     """The child's envelope, or why there is none.
 
     requested_ceilings: as it came (parsed JSON), checked here. counted: resource_count of every delegation granted
-    earlier in the run, ended ones included. left: whole seconds left of the run.
-    """
+    earlier in the run, ended ones included. left: whole seconds left of the run."""
     problem = _standing_problem(parent, parent_agent, target, registry)
     if problem is not None:
         return problem

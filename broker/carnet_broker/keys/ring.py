@@ -108,17 +108,6 @@ class KeyRing:
 
         return self._change(turn).active.kid
 
-    def replace_prepared(self, now: int) -> str:
-        """Another next key, where the prepared one may be known to others. Answers its kid."""
-
-        def replace(held: Held) -> Held:
-            fresh = new_signer()
-            kept = (key for key in held.ring.keys if key.state is not State.PREPARED)
-            prepared = KeyState(fresh.kid, State.PREPARED, now, fresh.public_jwk())
-            return Held(Ring((*kept, prepared)), held.active, fresh)
-
-        return self._change(replace).prepared.kid
-
     def retire(self, kid: str) -> None:
         """No longer publish a retiring key: whatever it signed is refused from then on. Raises KeysError for others."""
 
@@ -127,7 +116,7 @@ class KeyRing:
             if state is State.ACTIVE:
                 raise KeysError("the key is active; run `carnet keys rotate` first, then retire it")
             if state is State.PREPARED:
-                raise KeysError("the key is prepared and has signed nothing; replace it instead of retiring it")
+                raise KeysError("the key is prepared and has signed nothing; to be rid of it rotate twice, then retire")
             if state is None:
                 raise KeysError("no key of the ring has this id; `carnet list keys` names them")
             return Held(Ring(tuple(key for key in held.ring.keys if key.kid != kid)), held.active, held.prepared)

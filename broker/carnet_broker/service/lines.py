@@ -8,7 +8,7 @@ from carnet.token.claims import Claims
 from carnet_broker.core.rows import Approval, Call, Delegation
 from carnet_broker.service.principals import Principal
 
-__all__ = ["BROKER", "by_approval", "by_call", "by_caller", "by_claims", "by_delegation", "by_principal"]
+__all__ = ["BROKER", "by_approval", "by_call", "by_claims", "by_delegation", "by_principal"]
 
 BROKER = "broker"
 
@@ -55,10 +55,6 @@ def by_delegation(row: Delegation, kind: str, actor: str, trace: str = "", at: i
 def by_principal(who: Principal, kind: str, trace: str = "", at: int = 0) -> Record:
     """A line about a client, a guard or an operator."""
     return Record(at=at, tenant=who.tenant, kind=kind, actor=who.actor, client=who.client or None, trace_id=trace)
-
-
-def by_caller(who: Claims | Principal, kind: str, trace: str = "", at: int = 0) -> Record:
-    return by_principal(who, kind, trace, at) if isinstance(who, Principal) else by_claims(who, kind, trace, at)
 
 
 def by_approval(
