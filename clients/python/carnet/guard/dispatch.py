@@ -5,21 +5,23 @@ verify -> clear -> decide -> approval -> durable intent -> freshness and policy 
 """
 
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from carnet.audit import Kind
 from carnet.current import Holder, current_child
 from carnet.errors import Interrupted, Refused, Unavailable, refused
 from carnet.failpoints import hit
 from carnet.guard.binding import Frozen
-from carnet.guard.case import Case, admit, covered, verified
+from carnet.guard.case import Case, admit, covered, proven, verified
 from carnet.guard.lanes import Lanes, Opened, judge, no_sink
 from carnet.guard.running import Running, RunningCalls, told
 from carnet.guard.state import State
 from carnet.guard.waking import soon
 from carnet.reasons import Reason, Refusal
 from carnet.token.claims import Claims
+from carnet.trace import Trace
 
 if TYPE_CHECKING:
     from carnet_policy import Decision
@@ -88,7 +90,10 @@ class Dispatch:
 
     def preview(self, tool: str, frozen: Frozen) -> "Decision":
         """What the call would be answered now; nothing is reserved, recorded or asked."""
-        return self._lanes.preview(self._admitted(tool, frozen))
+        case = self._admitted(tool, frozen, *self._presented())
+        if isinstance(case, Refusal):
+            raise refused(case)
+        return self._lanes.preview(case)
 
     async def aidentify(self, token: str) -> Claims | Refused:
         """Whose token came with a request, or why it is none that this host takes."""
@@ -98,18 +103,48 @@ class Dispatch:
             found = verified(self._state, token)
         return refused(self._told(token, found)) if isinstance(found, Refusal) else found
 
+    def turn_away(
+        self,
+        token: str,
+        tool: str,
+        refusal: Refusal,
+        *,
+        args: Mapping[str, Any] | None = None,
+        kind: str = Kind.CALL_DECIDED,
+        trace: Trace | None = None,
+    ) -> None:
+        """Put a refusal on record that was made before there was a call, if the token proves whose request it was."""
+        whose = proven(self._state, token)
+        if whose is not None:
+            self._lanes.turn_away(whose, tool, args or {}, refusal, kind, "" if trace is None else trace.trace_id)
+
+    def turn_tool_away(self, holder: Holder, tool: str, frozen: Frozen, refusal: Refusal) -> None:
+        """The same for a tool outside a token's scope, which the broker refuses too when it is shown the call."""
+        token = self._token_of(holder)
+        case = admit(self._state, tool, frozen, holder, token)
+        if isinstance(case, Refusal):
+            self.turn_away(token, tool, refusal, trace=holder.trace)
+        else:
+            self._lanes.refuse(case, refusal)
+
+    def misfit(self, tool: str, refusal: Refusal) -> None:
+        """The same for arguments that are none of the tool's."""
+        holder = current_child()
+        if holder is not None:
+            self.turn_away(self._token_of(holder), tool, refusal, trace=holder.trace)
+
     # before the call
-    def _admitted(self, tool: str, frozen: Frozen, *, mend: bool = True) -> Case:
+    def _presented(self) -> tuple[Holder, str]:
         holder = current_child()
         if holder is None:
             raise Refused(Reason.TOKEN_MISSING, "no child is current here (threads and executors need carnet.bind)")
-        token = self._token_of(holder)
+        return holder, self._token_of(holder)
+
+    def _admitted(self, tool: str, frozen: Frozen, holder: Holder, token: str, *, mend: bool = True) -> Case | Refusal:
         found = admit(self._state, tool, frozen, holder, token)
         if mend and isinstance(found, Refusal) and self._mended(found):
             found = admit(self._state, tool, frozen, holder, token)
-        if isinstance(found, Refusal):
-            raise refused(self._told(token, found))
-        return found
+        return self._told(token, found) if isinstance(found, Refusal) else found
 
     def _told(self, token: str, refusal: Refusal) -> Refusal:
         """The refusal with the reason that its mark was given (completed, approval_withdrawn, ...)."""
@@ -129,7 +164,12 @@ class Dispatch:
         return await _threaded(self._cleared, tool, frozen)
 
     def _cleared(self, tool: str, frozen: Frozen, *, mend: bool = True) -> Case:
-        case = self._admitted(tool, frozen, mend=mend)
+        holder, token = self._presented()
+        case = self._admitted(tool, frozen, holder, token, mend=mend)
+        if isinstance(case, Refusal):
+            if mend or case.reason not in _MENDS:  # else it is asked again, and that answer is the one to keep
+                self.turn_away(token, tool, case, args=frozen.json, trace=holder.trace)
+            raise refused(case)
         refusal = covered(self._state, case)
         if refusal is not None:
             refusal = told(self._state, case.claims, tool, refusal)
@@ -178,7 +218,7 @@ class Dispatch:
         """Whether looking again needs more than a glance (waiting, asking, or a change to look at)."""
         case, state = opened.case, self._state
         late = case.level == 2 and state.clock.mono() - opened.at > _YES
-        return late or state.generation != case.generation or state.lacking(case.level) is not None or self._over(case)
+        return late or state.lacking(case.level) is not None or state.generation != case.generation or self._over(case)
 
     def _over(self, case: Case) -> bool:
         return self._state.now() >= case.claims.exp
@@ -217,7 +257,7 @@ class Dispatch:
 
     def _same_answer(self, opened: Opened, again: Case) -> bool:
         """Whether the new policy, too, lets this process decide, and allows. What the broker decided it must decide."""
-        return opened.local and self._lanes.is_local(again) and judge(again.book, again).effect.value == "allow"
+        return opened.local and self._lanes.is_local(again) and judge(again.book, again).effect == "allow"
 
     # the call and after it
     def _watched(self, opened: Opened, running: Running, call: Callable[[], R]) -> R:

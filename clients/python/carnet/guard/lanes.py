@@ -6,8 +6,9 @@ Broker: everything else; one request decides, reserves and records.
 
 import logging
 import secrets
+from collections.abc import Mapping
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from carnet.audit import Kind
 from carnet.errors import Refused, Unavailable, refused
@@ -16,10 +17,12 @@ from carnet.guard.book import Book
 from carnet.guard.case import Case, is_local
 from carnet.guard.journal import Journal
 from carnet.guard.records import decided, ended
+from carnet.guard.reports import Reports
 from carnet.guard.session import Session
 from carnet.guard.state import State
 from carnet.guard.upkeep import Upkeep
 from carnet.reasons import Reason, Refusal
+from carnet.token.claims import Claims
 from carnet.wire.answer import reason_of
 
 if TYPE_CHECKING:
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Lanes", "Opened", "judge", "no_sink"]
 
 _TO_BASE32 = b"abcdefghijklmnopqrstuvwxyz234567" * 8  # every byte to one character, each as often as any other
+_NAME = 300  # characters of a tool's name, or of an endpoint's template, that a record holds
 _log = logging.getLogger("carnet.guard")
 
 
@@ -47,6 +51,7 @@ class Lanes:
     def __init__(self, session: Session, state: State, journal: Journal | None, upkeep: Upkeep) -> None:
         self._session, self._state, self._journal, self._upkeep = session, state, journal, upkeep
         self._asking = Asking(session)
+        self._reports = Reports(session, upkeep)
 
     def is_local(self, case: Case) -> bool:
         return self._journal is not None and is_local(case)
@@ -58,7 +63,7 @@ class Lanes:
         """Decide in process: the call and the intent that must be durable before it runs. Raises Refused."""
         decision = judge(case.book, case)
         call = _new_call()
-        if decision.effect.value != "allow":
+        if decision.effect != "allow":
             refusal = Refusal(reason_of(decision.reason), decision.detail)
             self.refuse(case, refusal, call=call, rule=decision.rule)
             raise refused(refusal, call_id=call)
@@ -99,6 +104,31 @@ class Lanes:
             case, Kind.CALL_DECIDED, call or _new_call(), "deny", refusal.reason.value, refusal.detail, rule
         )
         self._journal.queue(line)
+
+    def turn_away(
+        self, whose: tuple[Book, Claims], tool: str, args: Mapping[str, Any], refusal: Refusal, kind: str, trace_id: str
+    ) -> None:
+        """Put a refusal on record of what was no call that the broker could be shown: it would answer another question,
+        or ask a person."""
+        book, claims = whose
+        line = decided(
+            book,
+            claims,
+            kind=kind,
+            call=_new_call(),
+            at=self._state.now(),
+            tool=tool[:_NAME],
+            args=args,
+            decision="deny",
+            reason=refusal.reason.value,
+            detail=refusal.detail,
+            rule=None,
+            trace_id=trace_id,
+        )
+        if self._journal is not None:
+            self._journal.queue(line)
+        elif self._session.bearer.owned:
+            self._reports.tell(line)
 
     def end(self, opened: Opened, outcome: str, detail: str) -> None:
         """Put the outcome on record: in the journal, or at the broker, now or as soon as it can be asked."""
@@ -146,8 +176,8 @@ class Lanes:
 
 
 def judge(book: Book, case: Case) -> "Decision":
-    """The policy's answer without any history, which the local lane never has."""
-    return book.judge(case.tool, case.frozen.json)
+    """The policy's answer to a call of the local lane, which never has a history."""
+    return book.judges[case.tool](case.frozen.json)
 
 
 def _new_call() -> str:
