@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from carnet_policy.catalog import UNKNOWN, ToolFacts
+from carnet_policy.constraint import Constraint
 from carnet_policy.decision import Decision, Effect, PolicyRef
 from carnet_policy.history import HistoryRule, Over
 from carnet_policy.rule import Rule
@@ -89,17 +90,41 @@ class Policy:
 
     def asks(self, tool: str) -> bool:
         """Whether a call can end in require_approval: by a rule, the default, the floor or a history rule."""
-        rules = self.tools.get(tool, NO_RULES)
-        floored = self.catalog is not None and self.irreversible(tool)
-        can_allow = bool(rules.allows) or self.default is Effect.ALLOW
         return (
-            bool(rules.asks)
+            bool(self.tools.get(tool, NO_RULES).asks)
             or self.default is Effect.REQUIRE_APPROVAL
-            or (floored and can_allow)
+            or (self._floored(tool) and self._allows(tool))
             or any(rule.effect is Effect.REQUIRE_APPROVAL for rule in self.bounding(tool))
         )
+
+    def unasked(self, tool: str, *, pinned: bool) -> bool:
+        """Whether some call can end in a plain allow. pinned: as in `Call`."""
+        return self._allows(tool) and (pinned or not self._floored(tool))
+
+    def rule_args(self, tool: str) -> frozenset[tuple[str, ...]]:
+        """The arguments that a call which is not denied can carry, members of objects as longer paths. Empty where
+        they can not be told: no rule names one, or one that no rule names may pass too."""
+        rules = self.tools.get(tool, NO_RULES).rules
+        if self.default is Effect.ALLOW or any(rule.extra_args for rule in rules):
+            return frozenset()
+        named = (rule.args for rule in rules if rule.effect is not Effect.DENY)
+        return frozenset(path for args in named for path in _leaves(args))
+
+    def _allows(self, tool: str) -> bool:
+        return bool(self.tools.get(tool, NO_RULES).allows) or self.default is Effect.ALLOW
+
+    def _floored(self, tool: str) -> bool:
+        return self.catalog is not None and self.irreversible(tool)
 
     def history_args(self, tool: str) -> frozenset[str]:
         """The arguments of a past call that must be kept: those a history rule adds up, and the resource ids."""
         names = {rule.arg for rule in self.bounding(tool)} | {self.facts(tool).resource_arg}
         return frozenset(name for name in names if name is not None)
+
+
+def _leaves(args: Mapping[str, Constraint], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    for name, rule in args.items():
+        if rule.properties:
+            yield from _leaves(rule.properties, (*above, name))
+        else:
+            yield (*above, name)

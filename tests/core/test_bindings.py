@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet.reasons import Reason, Refusal
-from carnet_broker.core.ceilings import pins
 from carnet_broker.core.digests import envelope_digest, envelope_document, payload_digest
 from carnet_broker.core.resources import exceeds, read_resources
 from tests.core.world import envelope
@@ -110,11 +109,3 @@ def test_a_limit_counts_distinct_ids_with_those_seen_before() -> None:
     assert refused.reason is Reason.RESOURCE_LIMIT
     assert isinstance(exceeds(0, (), 0, ("a",)), Refusal)
     assert exceeds(0, (), 0, ()) is None
-
-
-def test_only_a_ceiling_with_arguments_and_a_number_of_calls_pins_a_tool() -> None:
-    assert pins({"refund": {"args": {"amount": {"max": 20}}, "max_calls": 1}}, "refund")
-    assert not pins({"refund": {"args": {"amount": {"max": 20}}}}, "refund")
-    assert not pins({"refund": {"args": {}, "max_calls": 1}}, "refund")
-    assert not pins({"refund": {"max_calls": 1}}, "refund")
-    assert not pins({}, "refund")

@@ -1,6 +1,7 @@
 """`carnet approve` and `carnet deny`: show all that is asked, then answer once."""
 
 import os
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -81,3 +82,24 @@ def show_approval(approval: dict[str, Any]) -> None:
     fields(f"{approval['id']}  approval of a {asked}", lines)
     if approval.get("args"):
         fields("  arguments", approval["args"])
+    if asked == "delegation" and approval.get("state") == "pending":
+        _show_reach(approval.get("envelope") or {}, approval.get("unasked_tools") or ())
+
+
+def _show_reach(envelope: dict[str, Any], unasked: Sequence[str]) -> None:
+    """What a yes would let happen without anybody being asked again, and within which bounds."""
+    ceilings = envelope.get("ceilings") or {}
+    fields(
+        "  bounds of single calls",
+        {
+            tool: {
+                "max_calls": ceilings.get(tool, {}).get("max_calls", "no bound"),
+                "args": ceilings.get(tool, {}).get("args") or "no bound",
+            }
+            for tool in envelope.get("tools", ())
+        },
+    )
+    if unasked:
+        say(f"  After a yes these tools run WITHOUT a further question: {', '.join(unasked)}", "yellow")
+    else:
+        say("  After a yes each call still asks, or is denied.")

@@ -70,7 +70,8 @@ def _asked(row: dict[str, Any]) -> Any:
     if row.get("kind") == "call":
         return row.get("args")
     envelope = row.get("envelope") or {}
-    return f"level {envelope.get('level')}: {' '.join(envelope.get('tools', ()))}"
+    unasked = f"; runs unasked: {' '.join(row['unasked_tools'])}" if row.get("unasked_tools") else ""
+    return f"level {envelope.get('level')}: {' '.join(envelope.get('tools', ()))}{unasked}"
 
 
 def _delegations(rows: list[dict[str, Any]], _answer: dict[str, Any]) -> None:
