@@ -10,7 +10,7 @@ from carnet.current import entered
 from carnet.errors import ConfigError, Refused
 from carnet.guard.guard import Guard
 from carnet.guard.setup import Works
-from carnet.reasons import CATALOGUE, Reason
+from carnet.reasons import CATALOGUE, Reason, Refusal
 from carnet.trace import Trace, extract
 
 __all__ = ["Edge"]
@@ -23,10 +23,18 @@ _WELL_KNOWN = "/.well-known/oauth-protected-resource"
 
 
 class Edge:
-    """opened: whether a path needs no token. check: raises ConfigError when a route exists that no guard can own."""
+    """opened: whether a path needs no token. check: raises ConfigError when a route exists that no guard can own.
+    place: the name of the tool that a request would reach, or the template of its route, for the audit."""
 
-    def __init__(self, app: App, guard: Guard, opened: Callable[[Scope], bool], check: Callable[[], None]) -> None:
-        self._app, self._guard, self._opened, self._check = app, guard, opened, check
+    def __init__(
+        self,
+        app: App,
+        guard: Guard,
+        opened: Callable[[Scope], bool],
+        check: Callable[[], None],
+        place: Callable[[Scope], str],
+    ) -> None:
+        self._app, self._guard, self._opened, self._check, self._place = app, guard, opened, check, place
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -44,6 +52,8 @@ class Edge:
         token, refusal = _presented(scope)
         claims = refusal or await works.dispatch.aidentify(token)
         if isinstance(claims, Refused):
+            why = Refusal(claims.reason, claims.detail)
+            works.dispatch.turn_away(token, self._place(scope), why, trace=_trace(scope))
             await _answer(send, scope, self._refused(works, claims, presented=token != ""))
             return
         with entered(Bearer(token, claims, _trace(scope))):

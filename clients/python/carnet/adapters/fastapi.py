@@ -18,10 +18,12 @@ from starlette.websockets import WebSocket
 
 from carnet.adapters.answers import challenge, problem_of
 from carnet.adapters.edge import Edge
-from carnet.current import current_child
-from carnet.errors import ConfigError, Interrupted, Refused, Unavailable
+from carnet.audit import Kind
+from carnet.current import Holder, current_child
+from carnet.errors import ConfigError, Interrupted, Refused, Unavailable, refused
+from carnet.guard.binding import Frozen
 from carnet.guard.guard import Guard
-from carnet.reasons import Reason
+from carnet.reasons import Reason, Refusal
 
 __all__ = ["install"]
 
@@ -31,10 +33,10 @@ def install(guard: Guard, app: FastAPI, unguarded: Collection[str] = ()) -> None
     documentation = _documentation(app)
     if any(id(route) not in documentation for route in app.routes):
         raise ConfigError("install the guard before the first route: routes made earlier would have no gate")
-    opened = _Open(app, unguarded, documentation)
+    opened = _Open(guard, app, unguarded, documentation)
     # A closure, because FastAPI's dependency_overrides can switch off a dependency that others can name.
     app.router.dependencies.append(Depends(_gate(guard, opened)))
-    app.add_middleware(Edge, guard=guard, opened=opened.passes, check=_check(app, opened))
+    app.add_middleware(Edge, guard=guard, opened=opened.passes, check=_check(app, opened), place=opened.place)
     told: Any = _told  # one handler for requests and websockets, which Starlette's annotation does not know
     for kind in (Refused, Unavailable, Interrupted):
         app.add_exception_handler(kind, told)
@@ -42,9 +44,11 @@ def install(guard: Guard, app: FastAPI, unguarded: Collection[str] = ()) -> None
 
 class _Open:
     """Which requests need no token: documentation pages, and the templates that were named. endpoints: ids of the
-    functions that routes with these very templates call; another route that only matches the same path is not open."""
+    functions that routes with these very templates call; another route that only matches the same path is not open.
+    routes: all there are, with their full templates."""
 
-    def __init__(self, app: FastAPI, unguarded: Collection[str], documentation: Collection[int]) -> None:
+    def __init__(self, guard: Guard, app: FastAPI, unguarded: Collection[str], documentation: Collection[int]) -> None:
+        self._guard = guard
         self.documentation = documentation
         self.templates = frozenset(unguarded)
         bad = [template for template in unguarded if not template.startswith("/")]
@@ -54,11 +58,22 @@ class _Open:
         pages = (app.openapi_url, app.docs_url, app.redoc_url, app.swagger_ui_oauth2_redirect_url)
         self._pages = frozenset(page for page in pages if page is not None)
         self.endpoints: frozenset[int] = frozenset()
+        self.routes: list[tuple[BaseRoute, str]] = []
 
     def passes(self, scope: MutableMapping[str, Any]) -> bool:
         path = _path(scope)
         page = path in self._pages and scope.get("method") in ("GET", "HEAD")
         return page or any(pattern.match(path) for pattern in self._patterns)
+
+    def place(self, scope: MutableMapping[str, Any]) -> str:
+        """What a request is for: a tool's name, else a route's template; never the path that was asked for."""
+        path, endpoint, method = _path(scope), scope.get("endpoint"), scope.get("method")
+        for route, template in self.routes:
+            own = getattr(route, "endpoint", None)
+            takes = getattr(route, "methods", None) or (method,)
+            if (endpoint is own if endpoint is not None else method in takes) and compile_path(template)[0].match(path):
+                return self._guard.owned(own) or template
+        return self._guard.owned(endpoint) or ""
 
 
 def _path(scope: MutableMapping[str, Any]) -> str:
@@ -79,14 +94,27 @@ def _gate(guard: Guard, opened: _Open) -> Callable[[HTTPConnection], Any]:
         endpoint = connection.scope.get("endpoint")
         if id(endpoint) in opened.endpoints:
             return
-        tool = guard.owned(endpoint)
+        tool, holder = guard.owned(endpoint), current_child()
         if tool is None:
-            raise Refused(Reason.UNGUARDED_ROUTE)
-        holder = current_child()
-        if holder is None or tool not in holder.tools:
-            raise Refused(Reason.SCOPE_MISSING, f"the token's scope does not cover {tool}")
+            refusal = Refusal(Reason.UNGUARDED_ROUTE)
+        elif holder is None or tool not in holder.tools:
+            refusal = Refusal(Reason.SCOPE_MISSING, f"the token's scope does not cover {tool}")
+        else:
+            return
+        if holder is not None:
+            await _turn_away(guard, holder, tool, opened.place(connection.scope), refusal)
+        raise refused(refusal)
 
     return carnet_gate
+
+
+async def _turn_away(guard: Guard, holder: Holder, tool: str | None, place: str, refusal: Refusal) -> None:
+    """Put what the gate refuses on record; the arguments were not read yet."""
+    dispatch = (await guard.astarted()).dispatch
+    if tool is not None:
+        dispatch.turn_tool_away(holder, tool, Frozen({}, (), {}), refusal)
+    else:
+        dispatch.turn_away(holder.token(""), place, refusal, kind=Kind.UNGUARDED, trace=holder.trace)
 
 
 def _check(app: FastAPI, opened: _Open) -> Callable[[], None]:
@@ -100,7 +128,7 @@ def _check(app: FastAPI, opened: _Open) -> Callable[[], None]:
                 _coverable(route, path, opened)
             named = (route for route, path in routes if path in opened.templates)
             opened.endpoints = frozenset(id(getattr(route, "endpoint", route)) for route in named)
-            seen[0] = len(routes)
+            opened.routes, seen[0] = routes, len(routes)
 
     return check
 

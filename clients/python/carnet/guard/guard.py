@@ -106,12 +106,13 @@ class Guard:
 
     def call(self, tool: str, args: Mapping[str, Any], fn: Callable[..., R]) -> R:
         """Guard one call of `fn(**args)` where there is no signature to own; args are JSON values."""
-        return self.started().dispatch.run(tool, _unrefused(freeze_json(args)), fn)
+        works = self.started()
+        return works.dispatch.run(tool, _fitting(works, tool, freeze_json(args)), fn)
 
     async def acall(self, tool: str, args: Mapping[str, Any], fn: Callable[..., Awaitable[R]]) -> R:
         """As `call`, for an async `fn`."""
         works = await self.astarted()
-        return await works.dispatch.arun(tool, _unrefused(freeze_json(args)), fn)
+        return await works.dispatch.arun(tool, _fitting(works, tool, freeze_json(args)), fn)
 
     def preview(self, tool: str, args: Mapping[str, Any]) -> "Decision":
         """What the policy would answer to this call of the current child; nothing is reserved, recorded or asked."""
@@ -229,17 +230,17 @@ class Guard:
 
     def _sync(self, fn: Callable[..., Any], binding: Binding) -> Callable[..., Any]:
         def guarded(*args: Any, **kwargs: Any) -> Any:
-            frozen = _unrefused(binding.freeze(args, kwargs))
+            frozen = binding.freeze(args, kwargs)
             works = self._works or self.started()
-            return works.dispatch.run(binding.tool, frozen, fn)
+            return works.dispatch.run(binding.tool, _fitting(works, binding.tool, frozen), fn)
 
         return guarded
 
     def _async(self, fn: Callable[..., Any], binding: Binding) -> Callable[..., Any]:
         async def guarded(*args: Any, **kwargs: Any) -> Any:
-            frozen = _unrefused(binding.freeze(args, kwargs))
+            frozen = binding.freeze(args, kwargs)
             works = self._works or await self.astarted()
-            return await works.dispatch.arun(binding.tool, frozen, fn)
+            return await works.dispatch.arun(binding.tool, _fitting(works, binding.tool, frozen), fn)
 
         return guarded
 
@@ -275,6 +276,12 @@ def _unrefused(frozen: Frozen | Refusal) -> Frozen:
     if isinstance(frozen, Refusal):
         raise refused(frozen)
     return frozen
+
+
+def _fitting(works: Works, tool: str, frozen: Frozen | Refusal) -> Frozen:
+    if isinstance(frozen, Refusal):
+        works.dispatch.misfit(tool, frozen)
+    return _unrefused(frozen)
 
 
 def _name(fn: Any) -> str:

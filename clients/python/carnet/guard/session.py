@@ -20,7 +20,9 @@ _RENEW = 60.0  # seconds of life left at which a guard token is renewed
 
 
 class Bearer(ABC):
-    """What the guard shows at the guard routes."""
+    """What the guard shows at the guard routes. owned: whether it is a client's own, for all that the guard does."""
+
+    owned = True
 
     @abstractmethod
     def token(self) -> str:
@@ -70,6 +72,8 @@ class OwnBearer(Bearer):
 
 class ChildBearer(Bearer):
     """No client of its own (`guard: self`): the token of the child that called last speaks for the guard."""
+
+    owned = False  # a dead child's token says nothing more, and another's must not speak of it
 
     def __init__(self) -> None:
         self._token: str | None = None
