@@ -40,7 +40,7 @@ class HistoryTrace:
         """One sentence with the numbers."""
         if self.after is None:
             return self.detail or f"{self.bounds} can not be told"
-        return f"{self.before} before, {self.adds} by this call: {self.after} of at most {self.limit} {self.bounds}"
+        return f"{self.bounds}: {self.before} before, {self.adds} by this call, at most {self.limit}"
 
     def as_dict(self) -> dict[str, object]:
         """JSON values."""

@@ -130,7 +130,7 @@ def test_the_floor_and_the_history_have_their_lines() -> None:
     )
     first = explain(policy, Call("tool", {}), None)
     assert (first.floor, first.decision.rule) == ("applies", "floor")
-    assert first.history[0].why == "0 before, 1 by this call: 1 of at most 1 calls (irreversible tools, this run)"
+    assert first.history[0].why == "calls (irreversible tools, this run): 0 before, 1 by this call, at most 1"
     pinned = explain(policy, Call("tool", {}, pinned=True), None)
     assert (pinned.floor, pinned.decision.effect) == ("pinned", Effect.ALLOW)
     second = explain(policy, Call("tool", {}), past_of(policy, [("tool", {}, 5, False)]))

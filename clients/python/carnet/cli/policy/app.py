@@ -2,13 +2,13 @@
 
 import typer
 
-from carnet.cli.policy import check, init
+from carnet.cli.policy import check, explain, init, test
 
 __all__ = ["register"]
 
 
 def register(app: typer.Typer) -> None:
     group = typer.Typer(help="Write, check and try policies; needs no broker.", no_args_is_help=True)
-    for part in (check, init):
+    for part in (check, init, test, explain):
         part.register(group)
     app.add_typer(group, name="policy")
