@@ -65,7 +65,7 @@ def _decide(world: World, frozen: Frozen) -> tuple[Case, Any]:
     if not isinstance(case, Case) or covered(world.state, case) is not None:
         raise RuntimeError("the benchmark's call was refused")
     decision = judge(case.book, case)
-    if decision.effect.value != "allow":
+    if decision.effect != "allow":
         raise RuntimeError("the benchmark's call was denied")
     return case, decision
 
@@ -74,7 +74,7 @@ def _guard(world: World, frozen: Frozen) -> bytes:
     """The same and the encoded record."""
     case, decision = _decide(world, frozen)
     line = decided(
-        case.book, case.claims, kind=Kind.CALL_INTENT, call="call_bench", at=world.state.now(), tool=TOOL,
+        case.book, case.claims, kind=Kind.CALL_INTENT, call="call_bench", at=case.at, tool=TOOL,
         args=frozen.json, decision="allow", reason=decision.reason, detail=decision.detail, rule=decision.rule,
         trace_id="",
     )  # fmt: skip

@@ -18,6 +18,7 @@ if _typing.TYPE_CHECKING:
     from carnet_policy.decision import Effect as Effect
     from carnet_policy.decision import PolicyRef as PolicyRef
     from carnet_policy.engine import evaluate as evaluate
+    from carnet_policy.engine import judge_of as judge_of
     from carnet_policy.errors import PolicyError as PolicyError
     from carnet_policy.folds import Folds as Folds
     from carnet_policy.folds import Ledger as Ledger
@@ -52,6 +53,7 @@ _HOMES = {
     "evaluate": "engine",
     "from_mapping": "loader",
     "intersect": "intersection",
+    "judge_of": "engine",
     "load": "loader",
     "load_yaml": "strictyaml",
     "loads": "loader",
@@ -78,6 +80,7 @@ __all__ = [
     "evaluate",
     "from_mapping",
     "intersect",
+    "judge_of",
     "load",
     "load_yaml",
     "loads",

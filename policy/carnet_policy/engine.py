@@ -5,7 +5,7 @@ The strictest matching rule wins, so the order of rules never matters. What no r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from carnet_policy.bounding import ForeignLedger, judge_history
@@ -15,7 +15,7 @@ from carnet_policy.policy import NO_RULES, Policy, ToolRules
 from carnet_policy.reading import shown
 from carnet_policy.rule import Rule
 
-__all__ = ["evaluate"]
+__all__ = ["evaluate", "judge_of"]
 
 
 def evaluate(policy: Policy, call: Call, ledger: Ledger | None) -> Decision:
@@ -28,6 +28,28 @@ def evaluate(policy: Policy, call: Call, ledger: Ledger | None) -> Decision:
     except Exception as error:  # noqa: BLE001 - fail closed, and say what kind of error it was but no value
         detail = f"the policy engine failed on this call ({type(error).__name__}), so it is denied"
         return Decision(Effect.DENY, "policy_error", detail, None, policy.ref)
+
+
+def judge_of(policy: Policy, tool: str) -> Callable[[Mapping[str, object]], Decision]:
+    """`evaluate` of unpinned calls of one tool without a past, with all that no argument changes looked up before.
+
+    Where no rule, bound or floor can stand in the way of an allow, the first allow that matches answers at once. Every
+    other call, and every error, is `evaluate`'s."""
+    rules = policy.tools.get(tool, NO_RULES)
+
+    def judge(args: Mapping[str, object]) -> Decision:
+        return evaluate(policy, Call(tool, args), None)
+
+    def judge_allows(args: Mapping[str, object]) -> Decision:
+        try:
+            for rule, decision in rules.allows:
+                if rule.matches(args) is True:
+                    return decision
+        except Exception:  # noqa: BLE001 - it fails there as well, and is then a deny
+            return judge(args)
+        return judge(args)
+
+    return judge if rules.denies or policy.asks(tool) or policy.bounds(tool) else judge_allows
 
 
 def _decide(policy: Policy, call: Call, ledger: Ledger | None) -> Decision:

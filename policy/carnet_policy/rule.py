@@ -6,7 +6,7 @@ require_approval match open, so that an extra argument can not dodge them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from carnet_policy.constraint import Constraint
@@ -18,12 +18,14 @@ from carnet_policy.reading import Part, shown
 __all__ = ["Rule", "read_rules"]
 
 KEYS = ("decision", "args", "reason", "extra_args", "data_class")
+Fields = tuple[tuple[str, Judge, bool], ...]
 _READINGS = {Effect.ALLOW: Reading.CLOSED, Effect.DENY: Reading.SOME, Effect.REQUIRE_APPROVAL: Reading.MOST}
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`name` is what decisions call it (`refund[1]`). `fields`: name, judge, whether the argument may be absent."""
+    """`name` is what decisions call it (`refund[1]`). `fields`: name, judge, whether the argument may be absent.
+    `matches` says of arguments True, False, or None where none of them says no but one can not be judged."""
 
     name: str
     effect: Effect
@@ -32,25 +34,8 @@ class Rule:
     extra_args: bool
     data_class: frozenset[str]
     part: Part = field(repr=False, compare=False)
-    fields: tuple[tuple[str, Judge, bool], ...] = field(repr=False, compare=False)
-
-    def matches(self, args: Mapping[str, object]) -> bool | None:
-        """True, False, or None where no argument says no but one can not be judged."""
-        doubt = False
-        named = 0
-        for name, judge, optional in self.fields:
-            if name in args:
-                answer = judge(args[name])
-                if answer is False:
-                    return False
-                if answer is None:
-                    doubt = True
-                named += 1
-            elif not optional:
-                return False
-        if self.effect is Effect.ALLOW and named != len(args) and not self.extra_args:
-            return False
-        return None if doubt else True
+    fields: Fields = field(repr=False, compare=False)
+    matches: Callable[[Mapping[str, object]], bool | None] = field(repr=False, compare=False)
 
     def doubt(self, args: Mapping[str, object]) -> str:
         """Which argument kept `matches` from an answer; empty when none did."""
@@ -92,16 +77,40 @@ def _read(name: str, part: Part) -> Rule:
         )
     args = read_constraints(given["args"]) if "args" in given else {}
     reading = _READINGS[effect]
+    fields = tuple((arg, compile_judge(rule, reading), rule.required is False) for arg, rule in args.items())
+    extra_args = "extra_args" in given and given["extra_args"].boolean()
     return Rule(
         name=name,
         effect=effect,
         args=args,
         reason=given["reason"].text() if "reason" in given else None,
-        extra_args="extra_args" in given and given["extra_args"].boolean(),
+        extra_args=extra_args,
         data_class=given["data_class"].words() if "data_class" in given else frozenset(),
         part=part,
-        fields=tuple((arg, compile_judge(rule, reading), rule.required is False) for arg, rule in args.items()),
+        fields=fields,
+        matches=_matcher(fields, closed=effect is Effect.ALLOW and not extra_args),
     )
+
+
+def _matcher(fields: Fields, *, closed: bool) -> Callable[[Mapping[str, object]], bool | None]:
+    """closed: an argument that no field names means no match."""
+
+    def matches(args: Mapping[str, object]) -> bool | None:
+        doubt, named = False, 0
+        for name, judge, optional in fields:
+            if name in args:
+                answer = judge(args[name])
+                if answer is False:
+                    return False
+                doubt = doubt or answer is None
+                named += 1
+            elif not optional:
+                return False
+        if closed and named != len(args):
+            return False
+        return None if doubt else True
+
+    return matches
 
 
 def _check_dodge(allow: Rule, deny: Rule) -> None:

@@ -21,6 +21,7 @@ class Book:
     """local: the host's tools that may be decided in process, as far as policy and catalog say."""
 
     policy: "Policy"
+    digest: str  # of the policy
     host: str
     tenant: str
     issuer: str
@@ -31,36 +32,34 @@ class Book:
     budgets: Mapping[int, float]
     audit_key: ArgumentKey = field(repr=False)
     clear: frozenset[str]
-    judge: Callable[[str, Mapping[str, Any]], "Decision"] = field(repr=False)  # the policy's answer without a history
+    judges: Mapping[str, Callable[[Mapping[str, Any]], "Decision"]] = field(repr=False)  # of the local tools
     begun: dict[tuple[str | None, ...], str] = field(default_factory=dict, repr=False, compare=False)  # see `records`
-
-    @property
-    def digest(self) -> str:
-        return self.policy.ref.digest
 
 
 def read_book(document: Mapping[str, Any]) -> Book:
     """The book of an answer of `GET /v1/policy`. Unavailable if it can't be read: a guard without a book refuses."""
-    from carnet_policy import PolicyError, loads
+    from carnet_policy import PolicyError, judge_of, loads
 
     try:
         policy = loads([(str(part["name"]), str(part["text"])) for part in document["documents"]])
         host = document["host"]
         effects: Mapping[str, Mapping[str, Any]] = host["effects"]
         tools = frozenset(map(str, host["tools"]))
+        local = frozenset(tool for tool in tools if _local(policy, tool, effects.get(tool, {})))
         made = Book(
             policy=policy,
+            digest=policy.ref.digest,
             host=str(host["name"]),
             tenant=str(host["tenant"]),
             issuer=str(host["issuer"]),
             audience=str(host["audience"]),
             tools=tools,
-            local=frozenset(tool for tool in tools if _local(policy, tool, effects.get(tool, {}))),
+            local=local,
             resources={tool: str(known["resource_arg"]) for tool, known in effects.items() if known["resource_arg"]},
             budgets=_budgets(host["staleness"]),
             audit_key=ArgumentKey(_bytes(host["audit_key"])),
             clear=frozenset(map(str, host["clear_fields"])),
-            judge=_judge(policy),
+            judges={tool: judge_of(policy, tool) for tool in local},
         )
     except (KeyError, TypeError, ValueError, PolicyError) as fault:
         raise Unavailable(f"the broker's policy can't be loaded ({type(fault).__name__}: {fault})") from None
@@ -73,12 +72,6 @@ def _local(policy: "Policy", tool: str, known: Mapping[str, Any]) -> bool:
     """A reading tool without any bound that outlives a call and without any way to end in a question."""
     reads = known.get("effect") == "read" and known.get("resource_arg") is None
     return reads and not policy.bounds(tool) and not policy.asks(tool)
-
-
-def _judge(policy: "Policy") -> Callable[[str, Mapping[str, Any]], "Decision"]:
-    from carnet_policy import Call, evaluate
-
-    return lambda tool, args: evaluate(policy, Call(tool, args), None)
 
 
 def _budgets(given: Mapping[str, Any]) -> dict[int, float]:

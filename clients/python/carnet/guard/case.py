@@ -15,7 +15,8 @@ __all__ = ["Case", "admit", "covered", "is_local", "proven", "verified"]
 
 
 class Case(NamedTuple):  # made once per call: a tuple costs a third of a frozen dataclass
-    """A call whose token is genuine and alive. generation: of the guard's state that it was judged on."""
+    """A call whose token is genuine and alive. at: the broker's Unix time, and generation: the guard's state, that it was
+    judged on."""
 
     tool: str
     frozen: Frozen
@@ -23,6 +24,7 @@ class Case(NamedTuple):  # made once per call: a tuple costs a third of a frozen
     token: str
     claims: Claims
     book: Book
+    at: int
     generation: int
 
     @property
@@ -35,12 +37,24 @@ class Case(NamedTuple):  # made once per call: a tuple costs a third of a frozen
 
 def verified(state: State, token: str) -> Claims | Refusal:
     """The claims of a token for this guard's host; refused too while the guard doesn't know what is revoked."""
-    if state.cache is None:
-        refusal = state.lacking(1)
-        return Refusal(Reason.NOT_READY) if refusal is None else refusal
-    claims = state.cache.verify(token, keys=state.keys, revoked=state.feed.tenant.until, now=state.now())
-    refusal = state.lacking(1 if isinstance(claims, Refusal) else claims.delegation.level)
-    return claims if refusal is None else refusal
+    found = _verified(state, token)
+    return found if isinstance(found, Refusal) else found[0]
+
+
+def _verified(state: State, token: str) -> tuple[Claims, int] | Refusal:
+    """The claims, and the broker's Unix time at which they were alive."""
+    cache, mono = state.cache, state.clock.mono()
+    known = Refusal(Reason.NOT_READY) if cache is None else cache.known(token, keys=state.keys)
+    if isinstance(known, Refusal):
+        refusal = state.lacking(1, mono)
+        return known if refusal is None else refusal
+    # First whether we know enough, then what we know: see `State.lacking`.
+    refusal = state.lacking(known.claims.delegation.level, mono)
+    if refusal is not None:
+        return refusal
+    now = state.freshness.wall(mono)
+    refusal = known.refused(state.keys, state.feed.tenant.until, now)
+    return (known.claims, now) if refusal is None else refusal
 
 
 def proven(state: State, token: str) -> tuple[Book, Claims] | None:
@@ -58,13 +72,13 @@ def proven(state: State, token: str) -> tuple[Book, Claims] | None:
 def admit(state: State, tool: str, frozen: Frozen, holder: Holder, token: str) -> Case | Refusal:
     """Verify: the case, or why there is none."""
     generation = state.generation
-    claims = verified(state, token)
-    if isinstance(claims, Refusal):
-        return claims
+    found = _verified(state, token)
+    if isinstance(found, Refusal):
+        return found
     book = state.book
     if book is None:
         return Refusal(Reason.NOT_READY)
-    return Case(tool, frozen, holder, token, claims, book, generation)
+    return Case(tool, frozen, holder, token, found[0], book, found[1], generation)
 
 
 def covered(state: State, case: Case) -> Refusal | None:

@@ -129,10 +129,10 @@ class Follower:
         if type(now) is not int:
             raise Gap("an event carries no wall clock of the broker")
         state = self._state
-        state.freshness.heard(as_of, now, state.clock.mono())
         if changed:
             self._loading.withdraw_keys()
             state.changed()
+        state.freshness.heard(as_of, now, state.clock.mono())  # last: who finds this fresh must find what it speaks of
         if state.book is None or state.feed.digest != state.book.digest:
             self._loading.policy()
             changed = True

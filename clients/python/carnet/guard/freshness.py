@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 __all__ = ["DRIFT", "Anchor", "Freshness"]
 
+_NEVER = float("-inf")
 DRIFT = 0.25  # seconds: more than good clocks drift apart while one stream lasts
 
 
@@ -31,27 +32,27 @@ class Anchor:
 class Freshness:
     """The newest moment as of which the guard's knowledge is known to be true, and the broker's wall clock then."""
 
-    __slots__ = ("_as_of", "_wall")
+    __slots__ = ("_wall", "as_of")
 
     def __init__(self) -> None:
-        self._as_of: float | None = None
+        self.as_of = _NEVER  # of our clock
         self._wall: tuple[int, float] = (0, 0.0)
 
     def heard(self, as_of: float, wall: int, received: float) -> None:
         """Something was heard, true as of `as_of`. wall: the broker's Unix time, read at `received` of our clock."""
-        if self._as_of is None or as_of > self._as_of:
-            self._as_of = min(as_of, received)
+        if as_of > self.as_of:
+            self.as_of = min(as_of, received)
         self._wall = (wall, received)
 
     def age(self, mono: float) -> float:
         """Seconds; infinite before anything was heard."""
-        return float("inf") if self._as_of is None else mono - self._as_of
+        return mono - self.as_of
 
     def wall(self, mono: float) -> int:
         """The broker's Unix time now, as far as we can tell: tokens are judged by its clock, not by ours."""
         wall, received = self._wall
-        return int(wall + max(0.0, mono - received))
+        return int(wall + (mono - received)) if mono > received else wall
 
     def lose(self) -> None:
         """Nothing is fresh until something is heard again."""
-        self._as_of = None
+        self.as_of = _NEVER

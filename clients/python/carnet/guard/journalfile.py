@@ -90,7 +90,8 @@ def read_lines(path: Path, after: int = 0, offset: int = 0) -> Iterator[tuple[in
 def encode_line(number: int, record: Mapping[str, Any] | str) -> bytes:
     """The line of a record, as `read_lines` reads it."""
     body = (record if isinstance(record, str) else _encode(record)).encode("utf-8", "replace")
-    return b"%d %08x %s\n" % (number, zlib.crc32(body, zlib.crc32(b"%d " % number)), body)
+    head = b"%d " % number
+    return b"".join((head, b"%08x " % zlib.crc32(body, zlib.crc32(head)), body, b"\n"))
 
 
 def _read(raw: bytes) -> tuple[int, Mapping[str, Any]] | None:

@@ -63,7 +63,7 @@ class Lanes:
         """Decide in process: the call and the intent that must be durable before it runs. Raises Refused."""
         decision = judge(case.book, case)
         call = _new_call()
-        if decision.effect.value != "allow":
+        if decision.effect != "allow":
             refusal = Refusal(reason_of(decision.reason), decision.detail)
             self.refuse(case, refusal, call=call, rule=decision.rule)
             raise refused(refusal, call_id=call)
@@ -176,8 +176,8 @@ class Lanes:
 
 
 def judge(book: Book, case: Case) -> "Decision":
-    """The policy's answer without any history, which the local lane never has."""
-    return book.judge(case.tool, case.frozen.json)
+    """The policy's answer to a call of the local lane, which never has a history."""
+    return book.judges[case.tool](case.frozen.json)
 
 
 def _new_call() -> str:

@@ -45,8 +45,11 @@ def decided(
     shown = {name: value for name, value in args.items() if name in book.clear} if book.clear else None
     clear = _encode(shown) if shown else "{}"
     trace = trace_id or claims.delegation.trace_id
-    digests = ",".join([f'{quoted(name)}:"{digest}"' for name, digest in book.audit_key.digests(args).items()])
-    return f'{begun},"call":"{call}","at":{at},"trace_id":"{trace}","clear":{clear},"args":{{{digests}}}}}'
+    digest = book.audit_key.digest
+    digests = ""
+    for name, value in args.items():
+        digests += f',{quoted(name)}:"{digest(name, value)}"'
+    return f'{begun},"call":"{call}","at":{at},"trace_id":"{trace}","clear":{clear},"args":{{{digests[1:]}}}}}'
 
 
 def ended(call: str, at: int, outcome: str, detail: str) -> dict[str, Any]:

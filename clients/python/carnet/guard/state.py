@@ -48,8 +48,11 @@ class State:
         with self._changed:
             self._changed.notify_all()
 
-    def lacking(self, level: int) -> Refusal | None:
-        """Why nothing can be decided at this level now, or None."""
+    def lacking(self, level: int, mono: float | None = None) -> Refusal | None:
+        """Why nothing can be decided at this level now (`mono` of our clock), or None.
+
+        Ask this before reading marks, keys or `generation`: what is read after it is at least as new as what was found
+        fresh. The other way round, a stale guard that hears again in between would pass with what it knew before."""
         book, feed = self.book, self.feed
         if book is None or self.cache is None or not len(self.keys):
             return Refusal(Reason.NOT_READY, f"the guard is not ready: {self.problem}")
@@ -57,7 +60,7 @@ class State:
             return Refusal(Reason.STALE, f"the revocation feed is broken and being reloaded: {self.problem}")
         if feed.digest != book.digest:
             return Refusal(Reason.STALE, "the policy in force is not loaded yet")
-        age = self.freshness.age(self.clock.mono())
+        age = (self.clock.mono() if mono is None else mono) - self.freshness.as_of
         if age > book.budgets.get(level, 0.0):
             why = self.problem or "it no longer answers"
             return Refusal(

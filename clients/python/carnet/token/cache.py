@@ -11,20 +11,33 @@ from typing import NamedTuple
 from carnet.reasons import Reason, Refusal
 from carnet.token.claims import Claims
 from carnet.token.keyset import Keys
-from carnet.token.marks import Revoked, marks
-from carnet.token.names import MAX_TOKEN_BYTES
+from carnet.token.marks import Revoked, dead, marks
+from carnet.token.names import LEEWAY, MAX_TOKEN_BYTES
 from carnet.token.verify import living, verify_genuine
 
-__all__ = ["VerifiedCache"]
+__all__ = ["Known", "VerifiedCache"]
 
 
-class _Entry(NamedTuple):
+class Known(NamedTuple):
+    """A token that is genuine, with what `refused` looks at taken apart once. Not yet known to be alive.
+
+    It is in its time while `opens <= now < closes`."""
+
     claims: Claims
     kid: str
-    iat: int
-    nbf: int
-    exp: int
-    marks: tuple[str, ...]
+    opens: int
+    closes: int
+    carried: tuple[str, ...]
+
+    def refused(self, keys: Keys, revoked: Revoked, now: int) -> Refusal | None:
+        """Why it is dead, or None. What can have changed since the token was read is asked here, at every use: whether
+        the issuer still publishes the key, nbf and exp, and the marks."""
+        claims, kid, opens, closes, carried = self
+        if keys.find(kid) is None:
+            return Refusal(Reason.TOKEN_KEY)
+        if opens <= now < closes and dead(carried, claims.iat, revoked) is None:
+            return None
+        return living(claims.iat, claims.nbf, claims.exp, carried, revoked, now)
 
 
 class VerifiedCache:
@@ -47,26 +60,31 @@ class VerifiedCache:
         self._tenant = tenant
         self._size = size
         self._lock = Lock()
-        self._entries: OrderedDict[bytes, _Entry] = OrderedDict()
+        self._entries: OrderedDict[bytes, Known] = OrderedDict()
 
     def verify(self, token: object, *, keys: Keys, revoked: Revoked, now: int) -> Claims | Refusal:
         """As `carnet.token.verify.verify`, for this cache's issuer, audience and host."""
+        known = self.known(token, keys=keys)
+        if isinstance(known, Refusal):
+            return known
+        refused = known.refused(keys, revoked, now)
+        return known.claims if refused is None else refused
+
+    def known(self, token: object, *, keys: Keys) -> Known | Refusal:
+        """The first half of `verify`: what stays true of a token. Alone it proves no life."""
         if type(token) is not str or len(token) > MAX_TOKEN_BYTES:
             return Refusal(Reason.TOKEN_SIZE) if type(token) is str else Refusal(Reason.TOKEN_MALFORMED)
         key = sha256(token.encode("utf-8", "surrogatepass")).digest()
-        with self._lock:
-            entry = self._entries.get(key)
-            if entry is not None:
-                self._entries.move_to_end(key)
-        if entry is None or keys.find(entry.kid) is None:
-            made = self._opened(token, keys)
-            if isinstance(made, Refusal):
-                return made
-            entry = made
-            self._keep(key, entry)
-        claims, _, iat, nbf, exp, carried = entry
-        refused = living(iat, nbf, exp, carried, revoked, now)
-        return claims if refused is None else refused
+        try:  # no lock: each of the two is one step for other threads, and what is forgotten between them is read anew
+            found = self._entries[key]
+            self._entries.move_to_end(key)
+            return found
+        except KeyError:
+            pass
+        opened = self._opened(token, keys)
+        if not isinstance(opened, Refusal):
+            self._keep(key, opened)
+        return opened
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -74,16 +92,17 @@ class VerifiedCache:
     def __repr__(self) -> str:
         return f"VerifiedCache(audience={self._audience!r}, {len(self)} of {self._size})"
 
-    def _opened(self, token: str, keys: Keys) -> _Entry | Refusal:
+    def _opened(self, token: str, keys: Keys) -> Known | Refusal:
         genuine = verify_genuine(token, keys=keys, issuer=self._issuer, audience=self._audience)
         if isinstance(genuine, Refusal):
             return genuine
         claims = genuine.claims
         if self._tenant is not None and claims.tenant != self._tenant:
             return Refusal(Reason.TOKEN_AUD, "The token is another tenant's.")
-        return _Entry(claims, genuine.kid, claims.iat, claims.nbf, claims.exp, marks(claims, self._host))
+        opens, closes = max(claims.iat, claims.nbf) - LEEWAY, claims.exp + LEEWAY
+        return Known(claims, genuine.kid, opens, closes, marks(claims, self._host))
 
-    def _keep(self, key: bytes, entry: _Entry) -> None:
+    def _keep(self, key: bytes, entry: Known) -> None:
         with self._lock:
             self._entries[key] = entry
             while len(self._entries) > self._size:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from carnet.reasons import Refusal
 from carnet.token._fields import Fault
+from carnet.token.marks import tool_mark
 from carnet.token.names import DELEGATION, TOOL_DETAIL
 
 if TYPE_CHECKING:
@@ -80,6 +81,12 @@ class Claims:
     @cached_property
     def tools(self) -> frozenset[str]:
         return frozenset(self.scope)
+
+    @cached_property
+    def tool_marks(self) -> Mapping[str, tuple[str, ...]]:
+        """For each tool of the scope the marks that take it away, from this delegation or from one above it."""
+        chain = self.delegation.chain
+        return {tool: tuple([tool_mark(delegation, tool) for delegation, _, _ in chain]) for tool in self.scope}
 
     @cached_property
     def limits(self) -> "Mapping[str, Compiled | None]":

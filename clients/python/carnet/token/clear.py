@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from carnet.reasons import Reason, Refusal
 from carnet.token.claims import Claims
-from carnet.token.marks import Revoked, dead, tool_mark
+from carnet.token.marks import Revoked, dead
 
 if TYPE_CHECKING:
     from carnet_policy import Compiled
@@ -16,12 +16,12 @@ __all__ = ["clear"]
 
 def clear(claims: Claims, tool: str, args: Mapping[str, Any], *, revoked: Revoked) -> Refusal | None:
     """None when the token covers the call. A ceiling fails closed when its argument is absent."""
-    about = claims.delegation
-    if about.depth == 0:
+    if claims.delegation.depth == 0:
         return Refusal(Reason.ROOT_TOKEN)
-    if tool not in claims.scope:
+    carried = claims.tool_marks.get(tool)
+    if carried is None:
         return Refusal(Reason.SCOPE_MISSING)
-    mark = dead([tool_mark(delegation, tool) for delegation, _, _ in about.chain], claims.iat, revoked)
+    mark = dead(carried, claims.iat, revoked)
     if mark is not None:
         return Refusal(Reason.REVOKED, f"{mark} is revoked")
     if not claims.authorization_details or tool not in claims.limits or _within(claims.limits[tool], args):

@@ -6,15 +6,17 @@ reaches every descendant without a list of them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from carnet.token.claims import Claims
+if TYPE_CHECKING:
+    from carnet.token.claims import Claims
 
 __all__ = ["Revoked", "dead", "marks", "stored", "tool_mark", "until_of"]
 
 Revoked = Mapping[str, int] | Callable[[str], int | None]
 
 
-def marks(claims: Claims, host: str | None) -> tuple[str, ...]:
+def marks(claims: "Claims", host: str | None) -> tuple[str, ...]:
     """Every mark that the token carries; `host` is the name of the host that its audience belongs to, if known."""
     carried = [f"tenant:{claims.tenant}", f"policy:{claims.delegation.policy_digest}"]
     if host is not None:
