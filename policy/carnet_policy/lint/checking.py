@@ -20,7 +20,7 @@ from carnet_policy.marked import Marked
 from carnet_policy.strictyaml import load_yaml
 from carnet_policy.tooldefs import ToolDefinitions
 
-__all__ = ["check"]
+__all__ = ["check", "unreadable"]
 
 Check = Callable[[Subject], Iterator[Finding]]
 CHECKS: tuple[Check, ...] = (
@@ -53,6 +53,11 @@ def check(
         found.append(Finding(codes.NOT_CHECKED, codes.NOT_CHECKED.severity, f"{file}: {problem}", *subject.find()))
     order = {name: number for number, (name, _) in enumerate(texts)}
     return tuple(sorted(found, key=lambda f: (order[f.file], f.line, f.column, f.code.id, f.message)))
+
+
+def unreadable(file: str, problem: str) -> Finding:
+    """The finding for a file whose text can not be had."""
+    return Finding(codes.UNREADABLE, codes.UNREADABLE.severity, problem, file, 1, 1)
 
 
 def _documents(texts: Sequence[tuple[str, str]]) -> tuple[list[Marked], list[Finding]]:

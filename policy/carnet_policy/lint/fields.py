@@ -18,7 +18,7 @@ _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """`label` is what people read (`order.lines[].amount`), `name` the last name in it, `path` its place in the rule."""
+    """`label` is what people read (`order.lines[].amount`), `name` the last name in it, `path` where it is."""
 
     rule: Rule
     path: tuple[Step, ...]

@@ -10,7 +10,15 @@ from carnet_policy.lint.finding import Code, Finding
 from carnet_policy.lint.subject import Subject
 from carnet_policy.marked import Marked
 
-__all__ = ["nearest", "registered", "registered_tools"]
+__all__ = ["nearest", "registered", "registered_policies", "registered_tools"]
+
+
+def registered_policies(document: Marked) -> tuple[str, ...] | None:
+    """The policy files that a registry names, relative to it; None for a document that is no registry."""
+    value = document.value
+    names = value.get("policies") if isinstance(value, dict) and "tenant" in value else None
+    named = isinstance(names, list) and bool(names) and all(isinstance(name, str) for name in names)
+    return tuple(names) if named and isinstance(names, list) else None
 
 
 def registered_tools(document: Marked) -> frozenset[str]:

@@ -83,10 +83,7 @@ class Reader:
         value: object = self._document
         for step in unquote(reference[1:]).split("/")[1:]:
             key = step.replace("~1", "/").replace("~0", "~")
-            if isinstance(value, list):
-                value = value[int(key)] if key.isdecimal() and int(key) < len(value) else None
-            else:
-                value = value.get(key) if isinstance(value, Mapping) else None
+            value = _inside(value, key)
         if value is None or (reference != "#" and not reference.startswith("#/")):
             self._report(f"{reference[:80]!r} leads nowhere in the document")
             return ANYTHING
@@ -94,6 +91,13 @@ class Reader:
 
     def _report(self, problem: str) -> None:
         self.problems[problem] = None
+
+
+def _inside(value: object, key: str) -> object:
+    if isinstance(value, list):
+        entries: list[object] = value
+        return entries[int(key)] if key.isdecimal() and len(key) < 9 and int(key) < len(entries) else None
+    return value.get(key) if isinstance(value, Mapping) else None
 
 
 def _types(schema: Mapping[str, object]) -> frozenset[str]:
