@@ -4,7 +4,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from tests.cases import derivations, policies, scenarios, sequences, tokens, traces
+from tests.cases import derivations, linting, policies, scenarios, sequences, tokens, traces
 from tests.cases.reading import Case, Collection
 from tests.cases.verdict import CaseFailed, Ending, NotRun, Result, Why
 
@@ -13,6 +13,7 @@ __all__ = ["KINDS", "LATER", "play"]
 Play = Callable[[Mapping[str, Any], Mapping[str, Any], Collection], None]
 KINDS: dict[str, Play] = {
     "policy": policies.play,
+    "policy_lint": linting.play,
     "derive": derivations.play,
     "verify": tokens.play,
     "api": sequences.play,
@@ -20,7 +21,7 @@ KINDS: dict[str, Play] = {
     "scenario": scenarios.play,
 }
 RETURNS = {"returned_text", "returned_expect", "handoff_return_schema"}
-LATER = frozenset({"policy_lint", "handoff", "framing", "manifest"})
+LATER = frozenset({"handoff", "framing", "manifest"})
 
 
 def play(files: Collection, only: str | None = None) -> Iterator[Result]:

@@ -122,10 +122,14 @@ def _quoted(text: str) -> str:
     return _UNPRINTABLE.sub(lambda char: f"\\u{ord(char.group()):04x}", found)
 
 
+def _entry(name: str, value: object) -> str:
+    return _key(value) if name == "type" and isinstance(value, str) else _flow(value)
+
+
 def _flow(value: object) -> str:
     """JSON, which is YAML too; keys unquoted where that is the same."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_key(str(name))}: {_flow(inner)}" for name, inner in value.items()) + "}"
+        return "{" + ", ".join(f"{_key(str(name))}: {_entry(str(name), inner)}" for name, inner in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_flow, value)) + "]"
     return _quoted(value) if isinstance(value, str) else json.dumps(value)
