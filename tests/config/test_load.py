@@ -108,6 +108,10 @@ MISTAKES = [
     ("more.policy.yaml", "none.policy.yaml", "cannot be read", None),
     ("  clerk:\n", '  "cl erk":\n', "a name has 1 to 128", None),
     ("  clerk:\n", "  clérk:\n", "a name has 1 to 128", None),
+    *(
+        ("  support-app:", f"  {taken}:", f"give the client another id, like {taken}-app", None)
+        for taken in ("journal", "self", "broker", "policy", "operator", "Self")
+    ),
     ("tenant: acme", "tenant: acme\ntenant: acme", "tenant", "3:1"),
     ("tenant: acme", "tenant: &x acme", "anchor", None),
 ]

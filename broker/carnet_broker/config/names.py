@@ -5,12 +5,13 @@ from urllib.parse import urlsplit
 
 from carnet_policy.reading import Part, shown
 
-__all__ = ["audience", "name", "sha256_hex", "tenant"]
+__all__ = ["audience", "client", "name", "sha256_hex", "tenant"]
 
 _TENANT = re.compile(r"[a-z0-9-]{1,63}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _PRINTABLE = re.compile(r"[\x21-\x7e]{1,256}")
+_TAKEN = frozenset({"journal", "self", "broker", "policy", "operator"})
 _WITH_HOST = ("http", "https", "ws", "wss")
 
 
@@ -21,6 +22,17 @@ def tenant(part: Part) -> str:
 def name(part: Part) -> str:
     """Name of an agent, host, client, operator or owner."""
     return _match(part, _NAME, "a name has 1 to 128 letters, digits and . _ @ + -, a letter or digit first")
+
+
+def client(part: Part) -> str:
+    """Id of a client. Audit records and counters name others than clients too, by words that no client may have."""
+    found = name(part)
+    if found.lower() in _TAKEN:
+        raise part.error(
+            f"{shown(found)} cannot stand for {part.name}: Carnet itself goes by that name in its records; give the "
+            f"client another id, like {found}-app"
+        )
+    return found
 
 
 def sha256_hex(part: Part) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from carnet.reasons import Refusal
 from carnet.token.keyset import parse_client_jwks
 from carnet_broker.config.files import Sources, strict_json
-from carnet_broker.config.names import audience, name, sha256_hex
+from carnet_broker.config.names import audience, client, name, sha256_hex
 from carnet_broker.config.passphrase import is_passphrase_hash
 from carnet_broker.core.registry import Client, Host, Operator, Role
 from carnet_policy.reading import Part
@@ -39,7 +39,10 @@ def read_hosts(part: Part) -> dict[str, Host]:
 
 
 def read_clients(part: Part, folder: Path, sources: Sources) -> dict[str, Client]:
-    return {_key(entry, key, "a client"): _client(key, entry, folder, sources) for key, entry in part.mapping().items()}
+    return {
+        client(_named(entry, key, "a client")): _client(key, entry, folder, sources)
+        for key, entry in part.mapping().items()
+    }
 
 
 def _client(key: str, entry: Part, folder: Path, sources: Sources) -> Client:
@@ -113,4 +116,8 @@ def _required(entry: Part, given: Mapping[str, Part], key: str, what: str) -> Pa
 
 
 def _key(entry: Part, key: str, what: str) -> str:
-    return name(Part(entry.document, key, entry.path, what))
+    return name(_named(entry, key, what))
+
+
+def _named(entry: Part, key: str, what: str) -> Part:
+    return Part(entry.document, key, entry.path, what)
