@@ -73,8 +73,14 @@ class Shipper:
         return True
 
     def _sent(self, id: str, path: Path, first: int, lines: list[Mapping[str, Any]]) -> bool:
+        """Whether the broker has them all. It may have stored a part before, and then says where to go on."""
         try:
-            self._send(id, first, lines)
+            while lines:
+                upcoming = self._send(id, first, lines)
+                if upcoming <= first:
+                    _log.error("journal %s: the broker took none of the lines from %d on; they stay", path, first)
+                    return False
+                first, lines = upcoming, lines[upcoming - first :]
         except Refused as refused:
             # The broker will not take these lines: keep the file for a person instead of trying for ever.
             _log.error("journal %s: the broker refused lines from %d on (%s)", path, first, refused)
