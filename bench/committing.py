@@ -79,9 +79,9 @@ def _change(name: str, now: int) -> Change:
         facts={}, created_at=now, live_until=now + 3600, trace_id="0" * 32,
     )  # fmt: skip
     approval = Approval(
-        id=f"apr_{name}", tenant="acme", run=f"run-{name}", delegation=f"dlg_{name}", subject=f"dlg_{name}",
-        digest="0" * 64, state=ApprovalState.APPROVED, deadline=now, created_at=now, policy_digest="0" * 64,
-        answered_at=now, answered_by="policy:p@1",
+        id=f"apr_{name}", tenant="acme", run=f"run-{name}", delegation=f"dlg_{name}", client="support-app",
+        subject=f"dlg_{name}", digest="0" * 64, state=ApprovalState.APPROVED, deadline=now, created_at=now,
+        policy_digest="0" * 64, answered_at=now, answered_by="policy:p@1",
     )  # fmt: skip
     record = Record(
         at=now, tenant="acme", kind=Kind.SPAWNED, actor="agent:support", delegation=f"dlg_{name}", chain=chain

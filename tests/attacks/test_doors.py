@@ -1,6 +1,7 @@
 """Every credential at every door that is not its own, and doors held open with somebody else's."""
 
 import itertools
+import time
 from typing import Any
 
 import pytest
@@ -144,11 +145,21 @@ def test_a_revocation_is_not_taken_back_by_an_earlier_end(world: World) -> None:
     assert world.spawn(root, "clerk", **clerk).json()["reason"] == "revoked"
 
 
-def test_an_admin_of_one_tenant_withdraws_no_key_that_signs_for_another(world: World) -> None:
+def test_an_admin_of_one_tenant_turns_no_keys_that_sign_for_another(world: World) -> None:
+    session = world.session(tenant="other")
+    before = world.get("/v1/keys", session).json()
+    for _ in range(3):
+        answer = world.post("/v1/keys/rotate", session, {})
+        assert (answer.status_code, answer.json()["reason"]) == (403, "forbidden")
+        assert "where they are kept" in answer.json()["detail"]
+    assert world.get("/v1/keys", session).json() == before
+
+
+def test_an_admin_of_one_tenant_withdraws_no_key_that_signs_for_another(server: BrokerServer, world: World) -> None:
     session, root = world.session(tenant="other"), world.root()["access_token"]
     _, token = crm(world, root)
     active = world.get("/v1/keys", session).json()["active"]
-    world.post("/v1/keys/rotate", session, {})
+    server.broker.context.keys.rotate(int(time.time()))
     answer = world.post("/v1/revocations", session, {"mark": f"key:{active}", "reason": "mine too"})
     assert answer.status_code == 403
     assert call(world, world.guard(), token).json()["decision"] == "allow"

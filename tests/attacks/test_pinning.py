@@ -84,7 +84,8 @@ def test_every_argument_of_the_rules_must_be_bounded_and_the_number_of_calls() -
     assert not holds(rules, {"max_calls": 1})
     for name in BOUNDS:
         assert not holds(rules, {"args": {k: v for k, v in BOUNDS.items() if k != name}, "max_calls": 1})
-    for to in ({"properties": {"name": {"max_length": 9}}}, {"type": "object"}, {"properties": {}}):
+    others: list[dict[str, Any]] = [{"properties": {"name": {"max_length": 9}}}, {"type": "object"}, {"properties": {}}]
+    for to in others:
         assert not holds(rules, {"args": {**BOUNDS, "to": to}, "max_calls": 1})
 
 

@@ -110,6 +110,7 @@ def approval(subject: str = "dlg_child", **more: Any) -> Approval:
         "tenant": TENANT,
         "run": "dlg_run",
         "delegation": subject if subject.startswith("dlg_") else "dlg_child",
+        "client": "support-app",
         "subject": subject,
         "digest": f"digest of {subject}",
         "state": ApprovalState.PENDING,

@@ -81,6 +81,7 @@ def approval(id: str = "apr_1", **more: Any) -> Approval:
         "tenant": TENANT,
         "run": RUN,
         "delegation": "dlg_child",
+        "client": "app",
         "subject": "dlg_child",
         "digest": "d" * 64,
         "state": ApprovalState.PENDING,

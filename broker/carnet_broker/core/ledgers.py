@@ -49,6 +49,7 @@ class RunLedger:
         self._denied_calls: set[str] = set()
         self._denied_tools: set[str] = set()
         self._denied_digests: set[str] = set()
+        self._denied_delegations: set[str] = set()
 
     def apply(self, rows: Iterable[Row], version: int) -> None:
         """Take in what is newer. Rows may come in any order and more than once; an older one changes nothing."""
@@ -179,6 +180,11 @@ class RunLedger:
         """A person denied this very delegation in this run."""
         return digest in self._denied_digests
 
+    def spawns_denied(self, target: str) -> int:
+        """How many delegations to this agent a person denied in this run."""
+        found = (self._delegations.get(id) for id in self._denied_delegations)
+        return sum(1 for row in found if row is not None and row.agent == target)
+
     def approval(self, id: str) -> Approval | None:
         return self._approvals.get(id)
 
@@ -241,6 +247,7 @@ class RunLedger:
         if row.subject == row.delegation:
             if row.state is ApprovalState.DENIED:
                 self._denied_digests.add(row.digest)
+                self._denied_delegations.add(row.delegation)
             self._weigh(row.delegation)
         elif row.state is ApprovalState.DENIED:
             self._denied_calls.add(row.subject)

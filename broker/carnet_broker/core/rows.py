@@ -103,6 +103,7 @@ class Approval:
     tenant: str
     run: str
     delegation: str
+    client: str  # of the run's opener: a client's questions are counted
     subject: str
     digest: str
     state: ApprovalState

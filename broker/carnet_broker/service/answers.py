@@ -5,7 +5,7 @@ from dataclasses import replace
 from carnet.audit import Kind as Event
 from carnet.reasons import Reason, Refusal
 from carnet_broker.core.lifecycle import ApprovalEvent, CallEvent, advance
-from carnet_broker.core.registry import Operator, Registry, Role
+from carnet_broker.core.registry import Agent, Operator, Registry, Role
 from carnet_broker.core.rows import Approval, ApprovalState, Delegation, Revocation
 from carnet_broker.core.standing import alive, marks_of
 from carnet_broker.service.context import Context
@@ -87,18 +87,21 @@ async def _may_answer(
         return Refusal(Reason.NOT_APPROVER, f"The policy names the groups {', '.join(approval.approvers)}.")
     if verdict is not Verdict.APPROVE:
         return None
-    if operator.name in _own(registry, delegation):
+    opener = registry.agent(delegation.chain[0][1])
+    if opener is None:  # whoever owned it must not approve, and nobody can tell any more who that was
+        gone = f"The agent {delegation.chain[0][1]} that opened the run is not registered any more, so its owner is"
+        return Refusal(Reason.SELF_APPROVAL, f"{gone} unknown and nobody can approve. Deny or withdraw it instead.")
+    if operator.name in _own(opener, delegation):
         return Refusal(Reason.SELF_APPROVAL)
     return await _fresh_proof(ctx, who, operator, passphrase)
 
 
-def _own(registry: Registry, delegation: Delegation) -> set[str]:
+def _own(opener: Agent, delegation: Delegation) -> set[str]:
     """Whoever asked for it: the chain itself, and the owner of the agent that opened the run."""
     names: set[str] = set()
     for _, agent, client in delegation.chain:
         names |= {agent, client}
-    opener = registry.agent(delegation.chain[0][1])
-    return names | ({opener.owner} if opener is not None and opener.owner is not None else set())
+    return names if opener.owner is None else names | {opener.owner}
 
 
 async def _fresh_proof(ctx: Context, who: Principal, operator: Operator, passphrase: str | None) -> Refusal | None:

@@ -132,5 +132,5 @@ def _question(asked: Asked, standing: Standing, base: Verdict, now: int) -> Verd
     until = deadline(now, asked.registry.policy.approvals.timeout, asked.claims.exp)
     if until <= now:
         return Verdict.deny(Refusal(Reason.TTL_TOO_SHORT, "The delegation ends before anybody could answer."))
-    flood = too_many(standing, asked.row.id, now)
+    flood = too_many(standing, asked.row.id, asked.run.client, now)
     return replace(base, until=until) if flood is None else Verdict.deny(flood)

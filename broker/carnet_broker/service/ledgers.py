@@ -1,6 +1,6 @@
 """Ledgers at hand: each read asks the store only for what is newer than what this process has seen."""
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -18,13 +18,14 @@ _NOT_LOADED = Refusal(Reason.NOT_READY, "This broker has not loaded the policy i
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What one read told. versions: of the scopes, for the commit to compare. asked: open questions of the tenant."""
+    """What one read told. versions: of the scopes, for the commit to compare. asked: open questions by client, of the
+    whole tenant."""
 
     run: RunLedger
     client: ClientLedger | None
     policy: PolicyInForce
     versions: Mapping[str, int]
-    asked: int
+    asked: Counter[str]
 
     def scope(self, *names: str) -> tuple[tuple[str, int], ...]:
         return tuple((name, self.versions[name]) for name in names)
@@ -63,7 +64,7 @@ class Ledgers:
         in_force = self._take_policy(tenant, delta)
         if in_force is None or in_force.digest != policy.ref.digest:
             return _NOT_LOADED
-        asked = sum(1 for row in self._pending.get(tenant, (0, ()))[1] if row.deadline > now)
+        asked = Counter(row.client for row in self._pending.get(tenant, (0, ()))[1] if row.deadline > now)
         return Standing(ledger, other, in_force, delta.versions, asked)
 
     async def policy(self, store: Store, tenant: str) -> tuple[PolicyInForce | None, int]:

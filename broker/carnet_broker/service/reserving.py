@@ -112,6 +112,7 @@ def _approval(asked: Asked, row: Call, verdict: Verdict, until: int, now: int) -
         tenant=row.tenant,
         run=row.run,
         delegation=row.delegation,
+        client=row.client,
         subject=row.id,
         digest=row.digest,
         state=ApprovalState.PENDING,

@@ -5,7 +5,7 @@ from functools import partial
 
 from carnet.audit import Kind as Event
 from carnet.audit import Record
-from carnet.reasons import Refusal
+from carnet.reasons import Reason, Refusal
 from carnet_broker.core.registry import Role
 from carnet_broker.core.rows import FOREVER
 from carnet_broker.keys import State
@@ -19,6 +19,10 @@ from carnet_broker.store.base import Change, Key
 
 __all__ = ["record_ring", "rotate_keys", "show_keys"]
 
+_SHARED = Refusal(
+    Reason.FORBIDDEN, "The keys sign for other tenants too: rotate them where they are kept, with `carnet keys rotate`."
+)
+
 
 async def show_keys(ctx: Context, who: Principal) -> KeysView | Refusal:
     registry = permitted(ctx, who, Role.VIEWER)
@@ -26,11 +30,14 @@ async def show_keys(ctx: Context, who: Principal) -> KeysView | Refusal:
 
 
 async def rotate_keys(ctx: Context, who: Principal, trace: str) -> KeysView | Refusal:
-    """The record comes first: a rotation that could not be recorded does not happen."""
+    """The record comes first: a rotation that could not be recorded does not happen. An admin of one tenant of several
+    turns no keys that sign for the others."""
     registry = permitted(ctx, who, Role.ADMIN)
     line = by_principal(who, Event.KEY_ROTATED, trace)
     if isinstance(registry, Refusal):
         return await refuse(ctx.store, line, registry)
+    if len(ctx.registries) > 1:
+        return await refuse(ctx.store, line, _SHARED)
     await note(ctx.store, replace(line, facts={"retires": ctx.keys.active.kid}))
     ctx.keys.rotate(await ctx.store.now())
     return _view(ctx)

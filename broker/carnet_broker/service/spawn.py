@@ -21,7 +21,7 @@ from carnet_broker.service.context import Context
 from carnet_broker.service.ledgers import Standing
 from carnet_broker.service.lines import by_claims, by_delegation
 from carnet_broker.service.minting import tokens_of
-from carnet_broker.service.questions import too_many
+from carnet_broker.service.questions import DENIALS, too_many
 from carnet_broker.service.requests import SpawnRequest
 from carnet_broker.service.settling import (
     Plan,
@@ -201,6 +201,7 @@ def _approval(asked: _Asked, child: Delegation, standing: Standing, now: int) ->
         tenant=child.tenant,
         run=child.run,
         delegation=child.id,
+        client=child.client,
         subject=child.id,
         digest=child.digest,
         state=ApprovalState.PENDING if pending else ApprovalState.APPROVED,
@@ -220,9 +221,14 @@ def _approval(asked: _Asked, child: Delegation, standing: Standing, now: int) ->
 def _may_ask(child: Delegation, standing: Standing, until: int, now: int) -> Refusal | None:
     if standing.run.spawn_denied(child.digest):
         return Refusal(Reason.DENIED_BEFORE, "A person denied this very delegation in this run.")
+    if standing.run.spawns_denied(child.agent) >= DENIALS:
+        return Refusal(
+            Reason.DENIED_BEFORE,
+            f"{DENIALS} delegations to {child.agent} were denied in this run; no further is asked.",
+        )
     if until <= now:
         return Refusal(Reason.TTL_TOO_SHORT, "The run ends before anybody could answer.")
-    return too_many(standing, None, now)
+    return too_many(standing, None, child.client, now)
 
 
 def _shown(asked: _Asked, child: Delegation) -> Mapping[str, Any]:
