@@ -10,7 +10,8 @@ from carnet.cli.demo.report import Report
 
 STEPS = {
     "open", "spawn-0", "read", "scope", "spawn-1", "write", "spawn-2", "approve", "ask", "answer", "refund", "second",
-    "sibling", "depth", "target", "audience", "grant", "revoke", "silence", "trace", "verify",
+    "sibling", "depth", "target", "audience", "grant", "revoke", "silence", "trace",
+    "refused", "verify",
 }  # fmt: skip
 
 

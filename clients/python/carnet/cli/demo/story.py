@@ -171,6 +171,9 @@ def _act_records(report: Report, human: Human, run: Any) -> None:
         }
         step.got = "one trace id at every hop" if len(traces) == 1 and len(hops) > 4 else f"{len(traces)} trace ids"
         step.note = f"{len(records)} records, trace {next(iter(traces), '')[:8]}…"
+    with report.step("refused", "audit", "the summarizer's refund stands there too", "deny scope_missing") as step:
+        denied = {f"{record['decision']} {record['reason']}" for record in records if record["tool"] == "refund"}
+        step.got = next((each for each in sorted(denied) if "scope_missing" in each), f"only {sorted(denied)}")
     with report.step("verify", "audit", "chain and signed checkpoints", "verified") as step:
         deadline = time.monotonic() + 6
         answer: dict[str, Any] = {}
