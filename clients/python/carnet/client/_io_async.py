@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from carnet.wire.achannel import AsyncChannel as Channel
 
-__all__ = ["Channel", "Lock", "Transport", "shielded"]
+__all__ = ["Channel", "Lock", "Transport", "shielded", "sleep"]
 
 import typing
 
@@ -29,6 +29,13 @@ class Lock:
 
     async def __aexit__(self, *_: object) -> None:
         self._lock.release()
+
+
+async def sleep(seconds: float) -> None:
+    """Do nothing for so long."""
+    import anyio
+
+    await anyio.sleep(seconds)
 
 
 async def shielded(work: Callable[[], Awaitable[object]], seconds: float) -> None:

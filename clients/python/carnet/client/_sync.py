@@ -31,7 +31,8 @@ __all__ = ["Broker", "Child", "Run"]
 _log = logging.getLogger("carnet.client")
 _END = 2.0  # seconds that leaving a context may take
 _RENEW = 60.0  # seconds of life left at which a root token is renewed
-_SLICE = 2.0  # seconds for which one request may wait: an answer that falls between two is seen by the next
+_LONGEST = 50.0  # seconds for which a broker lets one request wait
+_PAUSE = 0.25  # seconds before asking a broker again that does not let it wait (it stops, or too many wait already)
 
 
 class Broker:
@@ -270,14 +271,15 @@ class Child:
         Raises Refused with the reason when it ended instead, ApprovalPending when the time is over.
         """
         until = None if timeout is None else time.monotonic() + timeout
-        if self.state == "pending":
-            self._look(0.0)  # without waiting, for the answer may be there already
         while self.state == "pending":
-            left = _SLICE if until is None else until - time.monotonic()
-            if left <= 0:
+            begun = time.monotonic()
+            left = _LONGEST if until is None else max(0.0, min(_LONGEST, until - begun))
+            heard = self._look(left)
+            if heard == "pending" and until is not None and time.monotonic() >= until:
                 detail = f"{self.id} waits for a person's answer; run.child({self.id!r}).wait() goes on waiting"
                 raise ApprovalPending(Reason.APPROVAL_PENDING, detail, approval_id=self.approval_id)
-            self._look(min(left, _SLICE))
+            if heard == "pending" and time.monotonic() - begun < left / 2:
+                io.sleep(min(_PAUSE, left))
         if self.state == "ended":
             raise Refused(self.reason or Reason.TOKEN_ENDED, approval_id=self.approval_id)
         if not self._tokens and self.tools:
@@ -337,8 +339,9 @@ class Child:
         if heard.tokens is not None:
             self._tokens.update(heard.tokens)
 
-    def _look(self, wait: float) -> None:
+    def _look(self, wait: float) -> State:
         self._learn(status(self._run._ask("GET", f"/v1/delegations/{self.id}", wait=wait)))
+        return self.state
 
     def _mint(self) -> None:
         document = self._run._ask("POST", f"/v1/delegations/{self.id}/tokens", json={})

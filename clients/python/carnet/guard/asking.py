@@ -16,7 +16,8 @@ from carnet.wire.answer import reason_of
 __all__ = ["Asking", "Stop"]
 
 Stop = Event  # set when the caller no longer waits: then nothing more is asked
-_SLICE = 2.0  # seconds for which one request may wait: an answer that falls between two is seen by the next
+_SLICE = 5.0  # seconds for which one request waits: so long it may go on after its caller gave up
+_PAUSE = 0.25  # seconds before asking a broker again that does not let it wait (it stops, or too many wait already)
 _ENDED = {
     "denied": Reason.APPROVAL_DENIED,
     "timed_out": Reason.APPROVAL_TIMED_OUT,
@@ -70,21 +71,28 @@ class Asking:
         raise Unavailable("the broker's first answer was lost, so the call was given up; nothing ran")
 
     def _await_person(self, case: Case, call: str, approval: str | None, until: float, stop: Stop) -> None:
-        """Return once a person approved."""
-        waited = 0.0  # the first look does not wait: the answer may be there already
+        """Return once a person approved, unless the caller gave up: then the yes is for whoever asks next."""
         while True:
-            left = until - time.monotonic()
+            begun = time.monotonic()
+            left = min(until - begun, _SLICE)
             if left <= 0 or stop.is_set():
                 raise refused(Refusal(Reason.APPROVAL_PENDING), call_id=call, approval_id=approval)
-            status = self._session.state_of(case.token, call, min(left, waited))
-            waited = _SLICE
+            status = self._session.state_of(case.token, call, left)
             asked = status.get("approval")
             state = asked.get("state") if isinstance(asked, Mapping) else None
-            if state == "approved":
+            if state == "approved" and not stop.is_set():
                 return
             if state in _ENDED or status.get("state") == "refused":
-                told = reason_of(status.get("reason"))
-                ended = _ENDED.get(str(state), told)
-                reason = told if told not in (Reason.FORBIDDEN, Reason.APPROVAL_PENDING) else ended
-                detail = str(status.get("detail") or "") if reason is told else ""
-                raise refused(Refusal(reason, detail), call_id=call, approval_id=approval)
+                raise refused(_no(status, state), call_id=call, approval_id=approval)
+            if time.monotonic() - begun < left / 2:
+                stop.wait(_PAUSE)
+            if status.get("live") is False:  # nobody can let it run any more: asked again, the broker says why
+                return
+
+
+def _no(status: Mapping[str, Any], state: str | None) -> Refusal:
+    """Why a call that waited for a person is refused."""
+    told = reason_of(status.get("reason"))
+    ended = _ENDED.get(str(state), told)
+    reason = told if told not in (Reason.FORBIDDEN, Reason.APPROVAL_PENDING) else ended
+    return Refusal(reason, str(status.get("detail") or "") if reason is told else "")
