@@ -41,6 +41,11 @@ def test_a_whole_configuration_becomes_a_registry(tmp_path: Path) -> None:
     assert registry.limits.run_ttl == 7200
 
 
+def test_what_stands_in_clear_is_an_argument_or_one_of_one_tool(tmp_path: Path) -> None:
+    path = write(tmp_path, GOOD.replace("clear_fields: [query]", "clear_fields: [query, search_tickets.limit]"))
+    assert load_registry(path).hosts["crm"].clear_fields == {"query", "search_tickets.limit"}
+
+
 def test_look_ups_are_exact(tmp_path: Path) -> None:
     registry = load_registry(write(tmp_path))
     assert registry.agent("clerk") is not None
@@ -70,6 +75,10 @@ MISTAKES = [
     ('"urn:acme:pay"', '"https://me@pay.example"', "is no audience", None),
     ('"urn:acme:pay"', '"https://pay.example:x"', "is no audience", None),
     ('audience: "urn:acme:pay", ', "", "has no audience; add audience", None),
+    ("clear_fields: [query]", "clear_fields: [refund.amount]", "names no tool of the host", "5:86"),
+    ("clear_fields: [query]", "clear_fields: [search_tickets.]", "names no tool of the host", None),
+    ("clear_fields: [query]", 'clear_fields: [""]', "clear_fields", None),
+    ("[search_tickets], clear_fields: [query]", "[a, a.b], clear_fields: [a.b.c]", "either of a, a.b", None),
     ("agent: support,", "agent: suport,", "suport is no agent here", None),
     ("host: pay, secret", "host: pays, secret", "pays is no host here", None),
     ("agent: support,", "agent: support, host: pay,", "either agent: or host:", None),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet.audit import ArgumentKey, argument_digests, canonical
+from carnet.audit import ArgumentKey, argument_digests, canonical, clear_fields
 from carnet.guard.book import Book, read_book
 from carnet.guard.journalfile import JournalFile, encode_line, read_lines
 from carnet.guard.records import decided
@@ -107,3 +107,25 @@ def test_digests_are_hmac_sha256(key: bytes, args: dict[str, Any]) -> None:
 
 def test_a_key_is_not_shown() -> None:
     assert "secret" not in repr(ArgumentKey(b"secret")) + repr(BOOK)
+
+
+@pytest.mark.parametrize(
+    ("entry", "shown"),
+    [
+        ("note", {"note"}),
+        ("read_ticket.note", {"note"}),
+        ("read_ticket.a.b", {"a.b"}),
+        ("write_ticket.note", set()),
+        ("a.b", set()),  # of a tool a, not the argument of this name
+        ("read_ticket", set()),
+    ],
+)
+def test_an_argument_stands_in_clear_by_its_name_or_with_its_tool(entry: str, shown: set[str]) -> None:
+    args = {"note": "x", "a.b": 1, "b": 2}
+    made = decided(
+        book(entry), child(), kind="call_intent", call="call_1", at=1_800_000_001, tool="read_ticket", args=args,
+        decision="allow", reason="policy_allow", detail="", rule=None, trace_id="",
+    )  # fmt: skip
+    assert (
+        json.loads(made)["clear"] == {name: args[name] for name in shown} == clear_fields({entry}, "read_ticket", args)
+    )

@@ -1,6 +1,6 @@
 """The `hosts`, `clients` and `operators` of carnet.yaml."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +31,23 @@ def read_hosts(part: Part) -> dict[str, Host]:
         tools = [inner.tool() for inner in _required(entry, given, "tools", "the tools that it serves").sequence()]
         if len(set(tools)) != len(tools):
             raise given["tools"].error(f"a tool stands twice in {given['tools'].name}; remove one")
-        fields = [inner.text(256) for inner in given["clear_fields"].sequence()] if "clear_fields" in given else []
+        fields = [_clear(inner, tools) for inner in given["clear_fields"].sequence()] if "clear_fields" in given else []
         hosts[_key(entry, key, "a host")] = Host(
             name=key, audience=uri, tools=frozenset(tools), clear_fields=frozenset(fields)
         )
     return hosts
+
+
+def _clear(part: Part, tools: Collection[str]) -> str:
+    """An entry of the allow-list: `argument`, or `tool.argument` with one tool of the host."""
+    entry = part.text(256)
+    fitting = [tool for tool in tools if entry.startswith(f"{tool}.") and entry != f"{tool}."]
+    if "." in entry and len(fitting) != 1:
+        why = "no tool of the host" if not fitting else f"either of {', '.join(sorted(fitting))}"
+        raise part.error(f"{entry} names {why}; write argument, or tool.argument with one of the host's tools")
+    if not entry:
+        raise part.error(f"{part.name} is empty; write argument or tool.argument")
+    return entry
 
 
 def read_clients(part: Part, folder: Path, sources: Sources) -> dict[str, Client]:

@@ -221,7 +221,7 @@ def _record(ctx: Context, asked: Asked, verdict: Verdict, now: int) -> Record:
         guard=asked.guard,
         tool=asked.request.tool[:128],
         args=argument_digests(audit_key, args),
-        clear=clear_fields(_cleared(asked), args),
+        clear=clear_fields(asked.host.clear_fields, asked.request.tool, args),
         resource=verdict.resources,
         policy={"id": ref.id, "version": ref.version, "digest": ref.digest},
         rule=verdict.rule,
@@ -229,9 +229,3 @@ def _record(ctx: Context, asked: Asked, verdict: Verdict, now: int) -> Record:
         reason=verdict.reason,
         detail=verdict.detail,
     )
-
-
-def _cleared(asked: Asked) -> list[str]:
-    """The allow-list holds `argument` or `tool.argument`."""
-    prefix = f"{asked.request.tool}."
-    return [name.removeprefix(prefix) for name in asked.host.clear_fields]

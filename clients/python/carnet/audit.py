@@ -6,7 +6,7 @@ record is made by whoever decides and is stored in the commit of the thing that 
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from json.encoder import encode_basestring
 from typing import Any
@@ -129,7 +129,11 @@ def argument_digests(key: bytes, args: Mapping[str, Any]) -> dict[str, str]:
     return {name: digest(name, value) for name, value in args.items()}
 
 
-def clear_fields(allowed: Iterable[str], args: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that the host's allow-list lets stand in clear. `tool.argument` or `argument` entries."""
-    names = frozenset(allowed)
-    return {name: value for name, value in args.items() if name in names}
+def clear_fields(allowed: Collection[str], tool: str, args: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that the host's allow-list lets stand in clear: an entry is `argument`, for each tool of the host,
+    or `tool.argument`. An argument with a dot in its name needs the second form: so none is another tool's."""
+    return {
+        name: value
+        for name, value in args.items()
+        if f"{tool}.{name}" in allowed or (name in allowed and "." not in name)
+    }

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from json.encoder import encode_basestring as quoted
 from typing import Any
 
-from carnet.audit import Kind
+from carnet.audit import Kind, clear_fields
 from carnet.guard.book import Book
 from carnet.token.claims import Claims
 
@@ -42,7 +42,7 @@ def decided(
         if len(book.begun) >= _MOST:
             book.begun.clear()
         book.begun[key] = begun
-    shown = {name: value for name, value in args.items() if name in book.clear} if book.clear else None
+    shown = clear_fields(book.clear, tool, args) if book.clear else None
     clear = _encode(shown) if shown else "{}"
     trace = trace_id or claims.delegation.trace_id
     digest = book.audit_key.digest
