@@ -294,9 +294,10 @@ def test_a_run_is_full_at_its_cap() -> None:
     ledger = RunLedger("dlg_run", RULES)
     ledger.apply([call(f"call_{n}", state=CallState.DONE) for n in range(MAX_RUN_CALLS - 1)], 1)
     ledger.apply([call("no", state=CallState.REFUSED)], 2)
-    assert ledger.full() is None
+    assert ledger.full(0) is None
+    assert isinstance(ledger.full(1), Refusal)
     ledger.apply([call("last", state=CallState.DONE)], 3)
-    refused = ledger.full()
+    refused = ledger.full(0)
     assert isinstance(refused, Refusal)
     assert refused.reason is Reason.RUN_FULL
 

@@ -78,10 +78,12 @@ class RunLedger:
         """Calls of the run, refused ones left out."""
         return self._made[self.run]
 
-    def full(self) -> Refusal | None:
-        if self.count < MAX_RUN_CALLS:
+    def full(self, refused: int) -> Refusal | None:
+        """refused: calls of the run that hold nothing; they count toward its cap too."""
+        total = self.count + refused
+        if total < MAX_RUN_CALLS:
             return None
-        return Refusal(Reason.RUN_FULL, f"The run holds {self.count} calls; open another run.")
+        return Refusal(Reason.RUN_FULL, f"The run holds {total} calls, refused ones included; open another run.")
 
     def calls_of(self, delegation: str) -> int:
         """Calls of a delegation and what is below it, refused ones left out."""

@@ -11,20 +11,32 @@ from carnet.reasons import Reason, Refusal
 from carnet.token.claims import Claims
 from carnet.token.clear import clear
 from carnet.token.marks import marks
+from carnet_broker.core.ledgers import MAX_RUN_CALLS
 from carnet_broker.core.registry import Host, Registry
 from carnet_broker.core.rows import Call, CallState, Delegation
 from carnet_broker.core.standing import tool_marks
 from carnet_broker.service.bearers import host_name, verify_access
 from carnet_broker.service.context import Context
 from carnet_broker.service.deciding import Asked, Verdict, decide
+from carnet_broker.service.ledgers import Standing
 from carnet_broker.service.lines import by_claims, by_principal
+from carnet_broker.service.pacing import refuse_call, refuse_full
 from carnet_broker.service.principals import Principal
 from carnet_broker.service.requests import CallRequest
 from carnet_broker.service.reserving import change_of
-from carnet_broker.service.settling import Plan, Settled, note, refuse, request_digest, revoked_reason, settle
+from carnet_broker.service.settling import (
+    Plan,
+    Settled,
+    note,
+    refuse,
+    request_digest,
+    revoked_reason,
+    seen_before,
+    settle,
+)
 from carnet_broker.service.timeouts import time_out_all
 from carnet_broker.service.views import CallView, PolicyRef
-from carnet_broker.store.base import Committed, Conflict, Key, Why
+from carnet_broker.store.base import Conflict, Key, Why
 
 __all__ = ["call"]
 
@@ -50,7 +62,7 @@ async def call(
         return Refusal(Reason.REQUEST_INVALID, "Idempotency-Key is required: 128 random bits in hex, one per attempt.")
     asked = await _ask(ctx, opened, request, key, trace)
     if isinstance(asked, Refusal):
-        return await refuse(ctx.store, _line(opened, request, trace), asked)
+        return await refuse_call(ctx.store, ctx.refusals, _line(opened, request, trace), asked)
     if request.preview:
         return await _preview(ctx, asked)
     claims = opened.claims
@@ -60,10 +72,29 @@ async def call(
         if isinstance(outcome, Conflict) and outcome.why in (Why.REVOKED, Why.LATE):
             why = Refusal(Reason.EXPIRED) if outcome.why is Why.LATE else revoked_reason(outcome)
             outcome = await settle(ctx.store, lambda now: _refused(ctx, asked, why, now))
+    line = _line(opened, request, trace)
     if isinstance(outcome, Settled):
-        return await _answered(ctx, asked, outcome.answer, outcome.done)
+        first = outcome.done.first
+        if first is None and _holds_nothing_new(outcome.answer):
+            ctx.refusals.add(claims.tenant, claims.txn)
+        return await _answered(ctx, asked, first or outcome.answer.id, outcome.done.seq, repeat=first is not None)
+    if isinstance(outcome, Refusal) and outcome.reason is Reason.RUN_FULL:
+        return await _full(ctx, asked, line, outcome)
     no = outcome if isinstance(outcome, Refusal) else Refusal(Reason.IDEMPOTENCY_MISMATCH)
-    return await refuse(ctx.store, _line(opened, request, trace), no)
+    return await refuse_call(ctx.store, ctx.refusals, line, no)
+
+
+def _holds_nothing_new(row: Call) -> bool:
+    """A refused call, or one more look at a question that the store holds already."""
+    return row.state is CallState.REFUSED or (row.state is CallState.WAITING and row.ledger_version > 0)
+
+
+async def _full(ctx: Context, asked: Asked, line: Record, full: Refusal) -> CallView | Refusal:
+    """A call of a full run, unless it repeats one that was decided before."""
+    first = None if asked.key is None else await seen_before(ctx.store, line, asked.key)
+    if isinstance(first, str):
+        return await _answered(ctx, asked, first, 0, repeat=True)
+    return await refuse_full(ctx.store, ctx.refusals, line, full)
 
 
 async def _open(ctx: Context, guard: Principal | None, request: CallRequest, trace: str) -> _Opened | Refusal:
@@ -76,14 +107,15 @@ async def _open(ctx: Context, guard: Principal | None, request: CallRequest, tra
     if isinstance(registry, Refusal):
         return registry
     if claims.is_root:
-        return await refuse(ctx.store, line, Refusal(Reason.ROOT_TOKEN))
+        return await refuse_call(ctx.store, ctx.refusals, line, Refusal(Reason.ROOT_TOKEN))
     name = host_name(ctx, claims)
     if guard is not None and (guard.tenant != claims.tenant or guard.name != name):
         no = Refusal(Reason.TOKEN_AUD, "The token is for another host.")
         return await refuse(ctx.store, _guard_line(guard, request, trace), no)
     serves = registry.host_of(request.tool)
     if name is None or (serves is not None and serves.name != name):
-        return await refuse(ctx.store, line, Refusal(Reason.WRONG_HOST, "Another host serves this tool."))
+        no = Refusal(Reason.WRONG_HOST, "Another host serves this tool.")
+        return await refuse_call(ctx.store, ctx.refusals, line, no)
     return _Opened(claims, registry, registry.hosts[name], guard.client if guard is not None else "self")
 
 
@@ -144,11 +176,25 @@ async def _plan(ctx: Context, asked: Asked, now: int) -> Plan[Call] | Refusal:
     if isinstance(standing, Refusal):
         return standing
     verdict = decide(asked, standing, now)
+    full = await _over(ctx, asked, standing, verdict)
+    if full is not None:
+        return full
     return change_of(ctx, asked, verdict, standing, _record(ctx, asked, verdict, now), now)
+
+
+async def _over(ctx: Context, asked: Asked, standing: Standing, verdict: Verdict) -> Refusal | None:
+    """Whether the run has no call left for this one. A call that waits was counted when it was asked: approved, it still
+    runs, and only who looks at it for ever is refused."""
+    refused = await ctx.refusals.count(ctx.store, asked.claims.tenant, asked.claims.txn)
+    if verdict.waiting is None:
+        return standing.run.full(refused)
+    return None if verdict.spend is not None or refused < MAX_RUN_CALLS else Refusal(Reason.RUN_FULL)
 
 
 async def _refused(ctx: Context, asked: Asked, why: Refusal, now: int) -> Plan[Call] | Refusal:
     """A denial that needs nothing to hold: the delegation has fallen, and the call is on record as refused."""
+    if await ctx.refusals.count(ctx.store, asked.claims.tenant, asked.claims.txn) >= MAX_RUN_CALLS:
+        return Refusal(Reason.RUN_FULL)
     verdict = Verdict.deny(why)
     return change_of(ctx, asked, verdict, None, _record(ctx, asked, verdict, now), now)
 
@@ -160,7 +206,11 @@ async def _preview(ctx: Context, asked: Asked) -> CallView | Refusal:
     if isinstance(standing, Refusal):
         return standing
     verdict = decide(asked, standing, now)
+    full = await _over(ctx, asked, standing, verdict)
+    if full is not None:
+        return await refuse_full(ctx.store, ctx.refusals, _record(ctx, asked, Verdict.deny(full), now), full)
     if verdict.decision == "deny":
+        ctx.refusals.add(claims.tenant, claims.txn)
         line = _record(ctx, asked, verdict, now)
         await note(ctx.store, replace(line, facts={"preview": True}))
     ref = policy.ref
@@ -176,9 +226,9 @@ async def _preview(ctx: Context, asked: Asked) -> CallView | Refusal:
     )
 
 
-async def _answered(ctx: Context, asked: Asked, made: Call, done: Committed) -> CallView | Refusal:
+async def _answered(ctx: Context, asked: Asked, id: str, seq: int, *, repeat: bool) -> CallView | Refusal:
     """The call's row as it is now: for a repeat of the key, that of the first use."""
-    row = await ctx.store.get(Call, made.tenant, done.first or made.id)
+    row = await ctx.store.get(Call, asked.claims.tenant, id)
     if row is None:
         return Refusal(Reason.INTERNAL, "A call that was just written cannot be read.")
     policy = asked.registry.policy
@@ -192,11 +242,11 @@ async def _answered(ctx: Context, asked: Asked, made: Call, done: Committed) -> 
         detail=row.detail,
         rule=row.rule,
         policy=PolicyRef(id=policy.ref.id, version=policy.ref.version, digest=row.policy_digest),
-        feed_seq=done.seq,
+        feed_seq=seq,
         approval_id=row.approval,
         deadline=row.hold_until if waits else None,
         on_denial=policy.approvals.on_denial if waits else None,
-        repeat=done.first is not None,
+        repeat=repeat,
     )
 
 

@@ -11,6 +11,7 @@ from carnet_broker.service.ids import Ids
 from carnet_broker.service.ledgers import Ledgers
 from carnet_broker.service.locks import Locks
 from carnet_broker.service.openruns import OpenRuns
+from carnet_broker.service.pacing import Refusals
 from carnet_broker.service.proving import Proofs
 from carnet_broker.service.verified import Verified
 from carnet_broker.store.base import Store
@@ -33,6 +34,7 @@ class Context:
     ledgers: Ledgers = field(default_factory=Ledgers)
     verified: Verified = field(default_factory=Verified)
     open_runs: OpenRuns = field(default_factory=OpenRuns)
+    refusals: Refusals = field(default_factory=Refusals)
     attempts: Attempts = field(default_factory=Attempts)  # of people who answer
     logins: Attempts = field(default_factory=Attempts)
     proofs: Proofs = field(default_factory=Proofs)

@@ -81,8 +81,6 @@ def _bounds(
 ) -> Refusal | None:
     """Bounds that outlive one call. Each ancestor's max_calls counts everything below it together."""
     ledger, skip, row = standing.run, None if waiting is None else waiting.id, asked.row
-    if waiting is None and (full := ledger.full()) is not None:
-        return full
     ceilings: dict[str, Mapping[str, Any]] = {row.id: row.envelope.ceilings, asked.run.id: asked.run.envelope.ceilings}
     over = ledger.resource_bound(row.id, row.envelope.resource_limit, resources, now, skip)
     return ledger.call_bound(ceilings, asked.request.tool, now, skip) if over is None else over
