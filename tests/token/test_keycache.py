@@ -131,3 +131,20 @@ def test_a_withdrawn_key_stays_away_whatever_the_issuer_says() -> None:
     issuer.clock.advance(11)
     assert cache.find(kid) is None
     assert kid not in repr(cache)
+
+
+def test_before_the_first_success_a_fetch_is_tried_again_soon_but_not_at_once() -> None:
+    issuer = Issuer()
+    issuer.fault = OSError("not up yet")
+    cache = issuer.cache()
+    for _ in range(100):  # 2 s
+        assert not cache.refresh()
+        issuer.clock.advance(0.02)
+    assert 4 <= issuer.fetches <= 6
+    issuer.fault = None
+    issuer.clock.advance(0.4)
+    assert cache.refresh()
+    fetches = issuer.fetches
+    issuer.clock.advance(9)
+    assert cache.find("unknown") is None
+    assert issuer.fetches == fetches
