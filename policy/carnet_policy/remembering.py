@@ -14,7 +14,7 @@ from carnet_policy.folds import Ledger, Tally
 from carnet_policy.history import HistoryRule, Kind, Over, Share, Unreadable, add, share_of
 from carnet_policy.policy import Policy
 
-__all__ = ["HistoryTrace", "remember"]
+__all__ = ["HistoryTrace", "measure", "remember"]
 
 _STATES = {"history_limit": "over", "history_value": "unreadable", "history_recent": "young"}
 
@@ -87,23 +87,29 @@ def remember(policy: Policy, rule: HistoryRule, call: Call, ledger: Ledger | Non
 
 
 def _numbers(rule: HistoryRule, call: Call, ledger: Ledger | None) -> tuple[Decimal | int, Decimal | int] | None:
-    """The measure without and with this call; the caller's own waiting row counts in neither."""
     tally, own = Tally(), None
     folds = None if ledger is None else ledger.run if rule.over is Over.RUN else ledger.client
     if ledger is not None and folds is not None:
         fold = folds.fold(rule)
         tally, own = fold.at(ledger.now), fold.own(ledger.skip, ledger.now)
+    return measure(rule, tally, own, share_of(rule, call.args))
+
+
+def measure(
+    rule: HistoryRule, tally: Tally, own: tuple[Share] | None, share: Share
+) -> tuple[Decimal | int, Decimal | int] | None:
+    """What the bound is held against, without and with a call of this share; None for a share that can not be counted.
+    `own` is the share of the caller's own waiting row, which counts in neither."""
     mine = None if own is None else own[0]
-    share = share_of(rule, call.args)
     if rule.kind is Kind.COUNT:
         before = tally.count - (own is not None)
         return before, before + 1
+    if isinstance(share, Unreadable):
+        return None
     if rule.kind is Kind.SUM:
-        if not isinstance(share, Decimal):
-            return None
         total = add(tally.total, -mine) if isinstance(mine, Decimal) else tally.total
-        return total, add(total, share)
-    return None if isinstance(share, Unreadable) else _sets(tally, mine, share)
+        return total, add(total, share) if isinstance(share, Decimal) else total
+    return _sets(tally, mine, share)
 
 
 def _sets(tally: Tally, mine: Share, share: Share) -> tuple[int, int]:

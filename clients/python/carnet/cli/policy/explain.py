@@ -40,7 +40,7 @@ def explain_call(
     pinned: Annotated[bool, typer.Option("--pinned", help="The approved envelope pins the tool.")] = False,
     as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
-    """Every rule tried and why it matched or not, the history's part, the floor, the decision. Exit 0 for any decision."""
+    """Every rule tried and why it matched or not, the history's part, the floor, the decision."""
     policy = loaded(file)
     found = parse(_text(args))
     if isinstance(found, Refusal):

@@ -28,10 +28,10 @@ class Format(StrEnum):
 
 
 def register(group: typer.Typer) -> None:
-    group.command("test")(test)
+    group.command("test")(run_tests)
 
 
-def test(
+def run_tests(
     path: Annotated[Path, typer.Argument(metavar="[FILE|FOLDER]", help="A test file, a policy, or a folder.")] = Path(),
     keyword: Annotated[str, typer.Option("-k", metavar="NAME", help="Only cases whose name contains it.")] = "",
     coverage: Annotated[
