@@ -53,7 +53,7 @@ def registered(subject: Subject) -> Iterator[Finding]:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """`, did you mean refund?`, or nothing."""
-    found = get_close_matches(name, list(known), 1, 0.7)
+    found = get_close_matches(name, list(known), 1)
     return f", did you mean {found[0]}?" if found else ""
 
 
