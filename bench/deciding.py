@@ -10,7 +10,7 @@ from bench.timing import Figure, cpu_seconds
 from bench.world import ARGS, AUDIENCE, ISSUER, TOOL, World, build
 from carnet.audit import Kind
 from carnet.guard.binding import Frozen
-from carnet.guard.case import Case, admit, covered
+from carnet.guard.case import Case, admit, covered, is_local
 from carnet.guard.journalfile import encode_line
 from carnet.guard.lanes import judge
 from carnet.guard.records import decided
@@ -62,7 +62,7 @@ def measure() -> list[Figure]:
 def _decide(world: World, frozen: Frozen) -> tuple[Case, Any]:
     """Verify, clear and decide: all that a call of the local lane passes before its record."""
     case = admit(world.state, TOOL, frozen, _HOLDER, world.token)
-    if not isinstance(case, Case) or covered(world.state, case) is not None:
+    if not isinstance(case, Case) or covered(world.state, case) is not None or not is_local(case):
         raise RuntimeError("the benchmark's call was refused")
     decision = judge(case.book, case)
     if decision.effect != "allow":

@@ -40,6 +40,8 @@ def _guard(rule: Constraint, checks: list[Judge]) -> Judge:
     wrong = False if rule.declared_only else None
     if len(checks) == 1:
         only = checks[0]
+        if rule.type == "string":  # the most frequent kind, without a call that asks for the type
+            return lambda value: only(value) if type(value) is str else wrong
         return lambda value: only(value) if fits(value) else wrong
     if not checks:
         return lambda value: fits(value) or (None if _is_nonfinite(value) else wrong)

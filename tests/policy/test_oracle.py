@@ -4,10 +4,11 @@ import math
 import re
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet_policy import Call, Effect, Folds, Ledger, PastCall, PolicyError, evaluate, from_mapping, loads
+from carnet_policy import Call, Effect, Folds, Ledger, PastCall, PolicyError, evaluate, from_mapping, judge_of, loads
 from tests.policy.building import NOW
 
 Rule = dict[str, Any]
@@ -116,6 +117,7 @@ def test_the_engine_decides_as_the_manual_says(rules: list[Rule], calls: list[di
         assert decision.effect == answer(rules, args), (decision, args)
         assert evaluate(reverse, Call("t", args), None).effect is decision.effect
         assert evaluate(policy, Call("t", args), None) == decision
+        assert judge_of(policy, "t")(args) == decision
 
 
 class Odd(str):
@@ -160,6 +162,27 @@ def test_anything_gets_a_decision(args: Any, tool: Any) -> None:
             assert name == "t"
             assert set(args) == {"a"}
             assert type(args["a"]) in (int, str, list)
+
+
+@given(st.dictionaries(st.sampled_from("abc") | st.text(max_size=3), ANYTHING, max_size=3) | ANYTHING)
+def test_the_quick_judge_of_a_tool_says_what_the_engine_says(args: Any) -> None:
+    for name in ("t", "u", "v", "unknown"):
+        assert judge_of(BOUNDED, name)(args) == evaluate(BOUNDED, Call(name, args), None)
+
+
+@pytest.mark.parametrize(
+    ("document", "effect", "rule"),
+    [
+        ({"catalog": {"t": {"effect": "irreversible"}}}, Effect.REQUIRE_APPROVAL, "floor"),
+        ({"history": [{"match": {"tool": "t"}, "max": 0, "decision": "deny"}]}, Effect.DENY, "history[0]"),
+        ({}, Effect.ALLOW, "t[0]"),
+    ],
+)
+def test_the_quick_judge_passes_by_no_floor_and_no_bound(document: Any, effect: Effect, rule: str) -> None:
+    policy = from_mapping({"version": 1, "tools": {"t": [{"decision": "allow"}]}, **document})
+    decision = judge_of(policy, "t")({})
+    assert (decision.effect, decision.rule) == (effect, rule)
+    assert decision == evaluate(policy, Call("t", {}), None)
 
 
 @given(st.dictionaries(st.sampled_from("abc"), ANYTHING, max_size=3))

@@ -1,19 +1,23 @@
 """The memory of verified tokens: a hit saves work and no check."""
 
+from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from time import perf_counter
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from carnet.reasons import Reason, Refusal
-from carnet.token.cache import VerifiedCache
+from carnet.token.cache import Known, VerifiedCache
 from carnet.token.claims import Claims, child_jti
 from carnet.token.keyset import KeySet
 from carnet.token.verify import verify
 from tests.token.making import AUD, DLG, HOST, ISS, NOW, RING, child, minted, root
 
 TOKEN = minted(child())
+WARM = VerifiedCache(issuer=ISS, audience=AUD, host=HOST)
 
 
 @pytest.fixture
@@ -48,6 +52,30 @@ def test_a_token_that_was_dead_when_first_seen_is_refused_as_that_and_lives_only
     keys = RING.keyset()
     assert refused(cache.verify(TOKEN, keys=keys, revoked={}, now=NOW - 60)) is Reason.TOKEN_NOT_YET
     assert cache.verify(TOKEN, keys=keys, revoked={}, now=NOW) == child()
+
+
+MARKS = st.sampled_from([f"dlg:{DLG}", "host:crm", "tenant:acme", "agent:support", "dlg:dlg_other"])
+
+
+@given(st.integers(NOW - 20, NOW + 920), st.dictionaries(MARKS, st.integers(NOW - 2, NOW + 2)))
+def test_a_hit_is_refused_when_and_as_the_token_itself_would_be(now: int, revoked: dict[str, int]) -> None:
+    asked = {"keys": RING.keyset(), "revoked": revoked, "now": now}
+    alone = verify(TOKEN, issuer=ISS, audience=AUD, host=HOST, **asked)  # type: ignore[arg-type]
+    for ask in (asked, {**asked, "revoked": revoked.get}):  # both forms of a revocation list
+        assert WARM.verify(TOKEN, **ask) == alone  # type: ignore[arg-type]
+
+
+def test_a_token_that_is_forgotten_while_it_is_looked_up_is_read_anew() -> None:
+    class Forgetful(OrderedDict[bytes, Known]):
+        def move_to_end(self, key: bytes, last: bool = True) -> None:
+            del self[key]
+            super().move_to_end(key, last)
+
+    cache = VerifiedCache(issuer=ISS, audience=AUD, host=HOST)
+    cache._entries = Forgetful()
+    for _ in range(3):
+        assert cache.verify(TOKEN, keys=RING.keyset(), revoked={}, now=NOW) == child()
+    assert len(cache) == 1
 
 
 def test_refusals_are_not_remembered(cache: VerifiedCache) -> None:

@@ -1,6 +1,7 @@
 """One attempt at a call: who asks, with which token, for which tool and arguments; what of it is local."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Final
 
 from carnet.current import Holder
 from carnet.guard.binding import Frozen
@@ -14,18 +15,19 @@ from carnet.token.verify import verify
 __all__ = ["Case", "admit", "covered", "is_local", "proven", "verified"]
 
 
-class Case(NamedTuple):  # made once per call: a tuple costs a third of a frozen dataclass
-    """A call whose token is genuine and alive. at: the broker's Unix time, and generation: the guard's state, that it was
-    judged on."""
+@dataclass(slots=True, eq=False, repr=False)  # Final and not `frozen`: made for each call, and five times as quick
+class Case:
+    """A call whose token is genuine and alive. at: the broker's Unix time, generation: the guard's state, when that was
+    found."""
 
-    tool: str
-    frozen: Frozen
-    holder: Holder
-    token: str
-    claims: Claims
-    book: Book
-    at: int
-    generation: int
+    tool: Final[str]
+    frozen: Final[Frozen]
+    holder: Final[Holder]
+    token: Final[str]
+    claims: Final[Claims]
+    book: Final[Book]
+    at: Final[int]
+    generation: Final[int]
 
     @property
     def level(self) -> int:
@@ -92,4 +94,5 @@ def is_local(case: Case) -> bool:
     """Whether the call may be decided in process. A function of policy, tool and token, never of arguments."""
     if case.tool not in case.book.local or case.level > 1:
         return False
-    return all("max_calls" not in entry for entry in case.claims.authorization_details if case.tool in entry["actions"])
+    details = case.claims.authorization_details
+    return not details or all("max_calls" not in entry for entry in details if case.tool in entry["actions"])

@@ -218,7 +218,7 @@ class Dispatch:
         """Whether looking again needs more than a glance (waiting, asking, or a change to look at)."""
         case, state = opened.case, self._state
         late = case.level == 2 and state.clock.mono() - opened.at > _YES
-        return late or state.generation != case.generation or state.lacking(case.level) is not None or self._over(case)
+        return late or state.lacking(case.level) is not None or state.generation != case.generation or self._over(case)
 
     def _over(self, case: Case) -> bool:
         return self._state.now() >= case.claims.exp
@@ -257,7 +257,7 @@ class Dispatch:
 
     def _same_answer(self, opened: Opened, again: Case) -> bool:
         """Whether the new policy, too, lets this process decide, and allows. What the broker decided it must decide."""
-        return opened.local and self._lanes.is_local(again) and judge(again.book, again).effect.value == "allow"
+        return opened.local and self._lanes.is_local(again) and judge(again.book, again).effect == "allow"
 
     # the call and after it
     def _watched(self, opened: Opened, running: Running, call: Callable[[], R]) -> R:

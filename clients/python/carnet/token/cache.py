@@ -4,6 +4,7 @@ Bearer tokens are not kept: only their SHA-256 and their claims.
 """
 
 from collections import OrderedDict
+from collections.abc import KeysView
 from hashlib import sha256
 from threading import Lock
 from typing import NamedTuple
@@ -27,7 +28,7 @@ class Known(NamedTuple):
     kid: str
     opens: int
     closes: int
-    carried: tuple[str, ...]
+    carried: KeysView[str]  # in order, and `isdisjoint` of two such views walks the smaller
 
     def refused(self, keys: Keys, revoked: Revoked, now: int) -> Refusal | None:
         """Why it is dead, or None. What can have changed since the token was read is asked here, at every use: whether
@@ -100,7 +101,7 @@ class VerifiedCache:
         if self._tenant is not None and claims.tenant != self._tenant:
             return Refusal(Reason.TOKEN_AUD, "The token is another tenant's.")
         opens, closes = max(claims.iat, claims.nbf) - LEEWAY, claims.exp + LEEWAY
-        return Known(claims, genuine.kid, opens, closes, marks(claims, self._host))
+        return Known(claims, genuine.kid, opens, closes, dict.fromkeys(marks(claims, self._host)).keys())
 
     def _keep(self, key: bytes, entry: Known) -> None:
         with self._lock:

@@ -5,7 +5,7 @@ the marks of its tenant, policy, host, and of every delegation, agent and client
 reaches every descendant without a list of them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def until_of(revoked: Revoked) -> Callable[[str], int | None]:
     return revoked.get if isinstance(revoked, Mapping) else revoked
 
 
-def dead(carried: Sequence[str], issued: int, revoked: Revoked) -> str | None:
+def dead(carried: Collection[str], issued: int, revoked: Revoked) -> str | None:
     """The first mark that kills what was issued then, or None."""
     if isinstance(revoked, dict) and revoked.keys().isdisjoint(carried):
         return None  # nearly always; one call, whatever the number of marks

@@ -4,7 +4,7 @@ No argument weakens a check. What can change after a token was verified (its exp
 cache repeats on every hit.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import NamedTuple
 
 from carnet.reasons import Reason, Refusal
@@ -65,7 +65,7 @@ def alive(claims: Claims, revoked: Revoked, now: int, host: str | None = None) -
     return living(claims.iat, claims.nbf, claims.exp, marks(claims, host), revoked, now)
 
 
-def living(iat: int, nbf: int, exp: int, carried: Sequence[str], revoked: Revoked, now: int) -> Refusal | None:
+def living(iat: int, nbf: int, exp: int, carried: Collection[str], revoked: Revoked, now: int) -> Refusal | None:
     """`alive` for one who has computed the marks before."""
     if now >= exp + LEEWAY:
         return Refusal(Reason.TOKEN_EXPIRED)
