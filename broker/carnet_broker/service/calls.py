@@ -183,8 +183,8 @@ async def _plan(ctx: Context, asked: Asked, now: int) -> Plan[Call] | Refusal:
 
 
 async def _over(ctx: Context, asked: Asked, standing: Standing, verdict: Verdict) -> Refusal | None:
-    """Whether the run has no call left for this one. A call that waits was counted when it was asked: approved, it still
-    runs, and only who looks at it for ever is refused."""
+    """Whether the run has no call left for this one. A call that waits was counted when it was asked: it still runs
+    once it is approved, and only who looks at it for ever is refused."""
     refused = await ctx.refusals.count(ctx.store, asked.claims.tenant, asked.claims.txn)
     if verdict.waiting is None:
         return standing.run.full(refused)
