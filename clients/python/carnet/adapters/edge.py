@@ -72,13 +72,21 @@ class Edge:
         async def replayed() -> MutableMapping[str, Any]:
             return told.pop() if told else await receive()
 
-        import anyio
+        async def closing(message: MutableMapping[str, Any]) -> None:
+            if message["type"].startswith("lifespan.shutdown."):
+                await self._close()  # before the server hears of it: it waits for nothing after that
+            await send(message)
 
         try:
-            await self._app(scope, replayed, send)
+            await self._app(scope, replayed, closing)
         finally:
-            with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(self._guard.close)
+            await self._close()
+
+    async def _close(self) -> None:
+        import anyio
+
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(self._guard.close)
 
     async def _started(self) -> Works:
         works = await self._guard.astarted()

@@ -7,7 +7,7 @@ fault of the disk ends the file: what a failed sync left behind can't be trusted
 import secrets
 import threading
 from collections.abc import Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ class Journal:
         self._writing = threading.Lock()
         self._queue: list[tuple[Record, Future[None]]] = []
         self._queued = threading.Condition(threading.Lock())
+        self._written: Future[None] | None = None  # the last of those that the writer thread took
         self._callers = 0
         self._thread: threading.Thread | None = None
         self._file: JournalFile | None = None
@@ -86,6 +87,13 @@ class Journal:
                 file.close()
                 self._left.remove(file)
 
+    def settle(self, seconds: float) -> None:
+        """Wait until what is queued now is on the disk, or for so long."""
+        with self._queued:
+            last = self._queue[-1][1] if self._queue else self._written
+        if last is not None:
+            wait([last], seconds)
+
     def close(self) -> None:
         """Write what is queued, stop the thread and unlock; files that are not shipped stay for the next guard."""
         with self._queued:
@@ -111,6 +119,7 @@ class Journal:
                 while not self._queue and not self._closed:
                     self._queued.wait()
                 batch, self._queue = self._queue[:_GATHER], self._queue[_GATHER:]
+                self._written = batch[-1][1] if batch else None
                 if not batch:
                     return
             fault: Exception | None = None

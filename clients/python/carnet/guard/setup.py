@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["Setup", "Works", "started"]
 
 _TIMEOUT = 5.0  # seconds for one request to the broker
+_SETTLE = 1.0  # seconds for what is queued to reach the disk before the last round of shipping
+_LAST = 2.5  # seconds for that round: a server that is told to end must end, and files wait for the next guard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +67,9 @@ class Works:
     def stop(self) -> None:
         """End the threads, ship what can be shipped, close files and connections."""
         self.follower.stop()
-        self.upkeep.stop()
+        if self.journal is not None:
+            self.journal.settle(_SETTLE)
+        self.upkeep.stop(_LAST)
         if self.journal is not None:
             self.journal.close()
         self.follower.join(1.0)

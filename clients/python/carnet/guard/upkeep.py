@@ -33,12 +33,11 @@ class Upkeep:
         """Tell the broker this as soon as it can be asked; tried again while that raises Unavailable."""
         self._owed.append(tell)
 
-    def stop(self) -> None:
-        """End the thread after a last round."""
+    def stop(self, seconds: float) -> None:
+        """End the thread after a last round; return after so many seconds at most, whatever the broker does."""
         self._stopped.set()
-        if self._thread.is_alive():
-            self._thread.join(5.0)
-        self.once()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(seconds)
 
     def once(self) -> None:
         """One round: ship and report what there is."""
@@ -53,7 +52,14 @@ class Upkeep:
 
     def _run(self) -> None:
         while not self._stopped.wait(_EVERY):
+            self._try()
+        self._try()
+
+    def _try(self) -> None:
+        try:
             self.once()
+        except Exception:  # noqa: BLE001 - whatever it was, records wait, and the next round tries again
+            _log.exception("a round of shipping failed")
 
     def _reports(self) -> None:
         while self._owed:
