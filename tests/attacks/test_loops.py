@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,7 +65,8 @@ async def test_a_full_run_allows_nothing_more_and_other_runs_go_on(world: World)
     await near(world, run, 1)
     made = await world.called(token, "search", {"query": "a"}, key="a" * 32)
     assert made.decision == "allow"
-    for more in ({"key": "b" * 32}, {"preview": True}):
+    others: list[dict[str, Any]] = [{"key": "b" * 32}, {"preview": True}]
+    for more in others:
         assert good(await world.call(token, "search", {"query": "a"}, **more), Refusal).reason is Reason.RUN_FULL
     again = await world.called(token, "search", {"query": "a"}, key="a" * 32)
     assert (again.call_id, again.repeat) == (made.call_id, True)
