@@ -10,7 +10,7 @@ from carnet_policy.constraint import Constraint
 from carnet_policy.judging import Reading, compile_judge
 from carnet_policy.probing.specimens import specimens
 
-__all__ = ["distinct", "probe_values", "witness"]
+__all__ = ["STRANGERS", "distinct", "probe_values", "witness"]
 
 LONGEST = 1 << 20  # characters of a probed string
 MANY = 1000  # elements of a probed list
