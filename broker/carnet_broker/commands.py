@@ -1,4 +1,7 @@
-"""The server's part of the `carnet` command. Joins the command line through its entry point group."""
+"""The server's part of the `carnet` command. Joins the command line through its entry point group.
+
+The server is imported inside the commands: `carnet approve` on a broker's machine is not to wait for it.
+"""
 
 import asyncio
 import os
@@ -7,22 +10,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from getpass import getpass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from carnet.cli.output import print_json, say, table
 from carnet.cli.problems import Exit, Problem
-from carnet.clock import SystemClock
-from carnet.errors import ConfigError
-from carnet_broker.checkup import examine
-from carnet_broker.config.load import load_registries
-from carnet_broker.initialise import check_unused, initialise, new_passphrase, recover, write_new
-from carnet_broker.keys import KeyRing, KeysError
-from carnet_broker.main import StartRefused
-from carnet_broker.runner import serve
-from carnet_broker.settings import Settings, SettingsError, load_settings
-from carnet_broker.store.base import Unavailable
+
+if TYPE_CHECKING:
+    from carnet_broker.settings import Settings
 
 __all__ = ["register"]
 
@@ -50,6 +46,8 @@ def register(app: typer.Typer) -> None:
 def _serve() -> None:
     """Run the broker. Settings come from CARNET_* variables."""
     with _problems():
+        from carnet_broker.runner import serve
+
         serve(_settings())
 
 
@@ -59,6 +57,8 @@ def _init(
 ) -> None:
     """Make key directory, store and a starting carnet.yaml with the first admin."""
     with _problems():
+        from carnet_broker.initialise import check_unused, initialise, new_passphrase, write_new
+
         settings = _settings()
         check_unused(settings)
         typed = sys.stdin.isatty()
@@ -83,6 +83,8 @@ def _recover(
             Exit.USAGE,
         )
     with _problems():
+        from carnet_broker.initialise import recover
+
         epoch = asyncio.run(recover(_settings()))
         say(f"The store has begun a new epoch ({epoch}); guards reload when they see it.", "green")
 
@@ -90,6 +92,8 @@ def _recover(
 def _doctor(as_json: Json = False) -> None:
     """Look at everything that `carnet serve` needs, and change nothing."""
     with _problems():
+        from carnet_broker.checkup import examine
+
         found = asyncio.run(examine(_settings()))
     if as_json:
         print_json([{"what": f.what, "fact": f.fact, "problem": f.problem} for f in found])
@@ -108,6 +112,8 @@ def _config_check(
 ) -> None:
     """Say whether a configuration would load, and where not."""
     with _problems():
+        from carnet_broker.config.load import load_registries
+
         where = path or _settings().config
         registries = load_registries(where)
     rows = [[t, len(r.agents), len(r.hosts), len(r.clients), len(r.operators)] for t, r in sorted(registries.items())]
@@ -117,6 +123,9 @@ def _config_check(
 def _keys_rotate() -> None:
     """Sign with the prepared key from now on and prepare another one. A running broker follows within seconds."""
     with _problems():
+        from carnet.clock import SystemClock
+        from carnet_broker.keys import KeyRing
+
         keys = KeyRing.open(_settings().keys)
         kid = keys.rotate(SystemClock().now())
         say(f"The active key is {kid}. The key before it verifies until you run `carnet keys retire` for it.", "green")
@@ -125,11 +134,15 @@ def _keys_rotate() -> None:
 def _keys_retire(kid: Annotated[str, typer.Argument(help="A retiring key; `carnet list keys` names them.")]) -> None:
     """Publish a retiring key no longer: what it signed is refused from then on."""
     with _problems():
+        from carnet_broker.keys import KeyRing
+
         KeyRing.open(_settings().keys).retire(kid)
         say(f"{kid} is retired.", "green")
 
 
-def _settings() -> Settings:
+def _settings() -> "Settings":
+    from carnet_broker.settings import load_settings
+
     return load_settings(os.environ)
 
 
@@ -146,9 +159,22 @@ def _ask_passphrase(operator: str) -> str:
 def _problems() -> Iterator[None]:
     try:
         yield
-    except SettingsError as fault:
-        raise Problem(str(fault), Exit.USAGE) from None
-    except Unavailable as fault:
-        raise Problem(str(fault), Exit.UNAVAILABLE) from None
-    except (StartRefused, ConfigError, KeysError, ValueError) as fault:
-        raise Problem(str(fault)) from None
+    except Exception as fault:  # noqa: BLE001 - raised again, as a sentence where there is one
+        raise _as_problem(fault) from None
+
+
+def _as_problem(fault: Exception) -> Exception:
+    """The sentence of a foreseen fault; what nobody foresaw stays what it is."""
+    from carnet.errors import ConfigError
+    from carnet_broker.keys import KeysError
+    from carnet_broker.main import StartRefused
+    from carnet_broker.settings import SettingsError
+    from carnet_broker.store.base import Unavailable
+
+    if isinstance(fault, SettingsError):
+        return Problem(str(fault), Exit.USAGE)
+    if isinstance(fault, Unavailable):
+        return Problem(str(fault), Exit.UNAVAILABLE)
+    if isinstance(fault, StartRefused | ConfigError | KeysError | ValueError):
+        return Problem(str(fault))
+    return fault
