@@ -47,6 +47,8 @@ class _Implication:
         if self.doubts and not _doubts_alike(narrow, wide):
             return False
         if narrow.enum is not None:
+            if wide.enum is not None and not any(member in wide.enum for member in narrow.enum):
+                return False  # told cheaply: some member fits, or the rule would not have loaded
             judge, own = compile_judge(wide, self.reading), compile_judge(narrow, self.reading)
             return all(judge(member) is True for member in narrow.enum if own(member) is True)
         return (

@@ -17,6 +17,7 @@ __all__ = ["is_wide", "patterns"]
 WIDE = 85  # of the 95 printable ASCII characters
 LONG = 1000
 _PRINTABLE = frozenset(map(chr, range(0x20, 0x7F)))
+_ANCHORED = re.compile(r"(?:\((?:\?(?:[a-z-]*:|P?<[^>]*>))?)*(?:\^|\\A)")
 _SLIPPED_RANGE = re.compile(r"\[[^\]]*A-z")
 _DOT = re.compile(r"[A-Za-z0-9-]\.(?=[a-z]{2,})(?![*+?{])|[A-Za-z0-9]\.(?=[A-Za-z0-9])(?![*+?{])")
 
@@ -60,7 +61,7 @@ def _unanchored(field: Field, pattern: str, atoms: list[Atom]) -> Iterator[Findi
 
 
 def _begins(part: str) -> bool:
-    return part.startswith(("^", r"\A")) or (part.startswith("(") and part.lstrip("(?:").startswith("^"))
+    return _ANCHORED.match(part) is not None
 
 
 def _ends(part: str) -> bool:

@@ -61,11 +61,25 @@ def gaps(subject: Subject) -> Iterator[Finding]:
 def overlaps(subject: Subject) -> Iterator[Finding]:
     for tool in subject.policy.tools:
         for label, spans in _spans(subject, tool).items():
-            for index, one in enumerate(spans):
-                for other in spans[index + 1 :]:
-                    found = _overlap(one, other, _whole(subject, tool, [one, other], label))
-                    if found is not None:
-                        yield found
+            for one, other in _near(spans):
+                found = _overlap(one, other, _whole(subject, tool, [one, other], label))
+                if found is not None:
+                    yield found
+
+
+def _near(spans: Sequence[_Span]) -> Iterator[tuple[_Span, _Span]]:
+    """Pairs of spans that touch, each pair in the order of the file."""
+    number = {id(span): index for index, span in enumerate(spans)}
+    ordered = _by_low(spans)
+    for index, one in enumerate(ordered):
+        for other in ordered[index + 1 :]:
+            if one.high is not None and other.low is not None and other.low > one.high:
+                break
+            yield (one, other) if number[id(one)] < number[id(other)] else (other, one)
+
+
+def _by_low(spans: Sequence[_Span]) -> list[_Span]:
+    return sorted(spans, key=lambda span: (span.low is not None, span.low if span.low is not None else 0))
 
 
 def _spans(subject: Subject, tool: str) -> dict[str, list[_Span]]:
@@ -112,7 +126,7 @@ def _whole(subject: Subject, tool: str, related: Sequence[_Span], label: str) ->
 
 
 def _gaps(subject: Subject, related: Sequence[_Span], whole: bool) -> Iterator[Finding]:
-    spans = sorted(related, key=lambda span: (span.low is not None, span.low if span.low is not None else 0))
+    spans = _by_low(related)
     last = spans[0]
     for span in spans[1:]:
         if last.high is None:

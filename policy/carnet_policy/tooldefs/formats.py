@@ -17,6 +17,7 @@ __all__ = ["read_definitions"]
 
 MAX_BYTES = 8 << 20
 MAX_TOOLS = 10_000
+MAX_DEPTH = 128
 _TOOL = re.compile(r"[\x21\x23-\x5B\x5D-\x7E]{1,128}")
 _SCHEMAS = ("inputSchema", "input_schema", "parameters")
 
@@ -44,11 +45,22 @@ def _parse(text: str, file: str) -> object:
     if len(text) > MAX_BYTES:
         raise PolicyError(f"the file has more than {MAX_BYTES} characters; split it", file)
     try:
-        return json.loads(text, object_pairs_hook=_once, parse_constant=_refuse)
+        return _shallow(json.loads(text, object_pairs_hook=_once, parse_constant=_refuse))
     except json.JSONDecodeError as error:
         raise PolicyError(f"this is not JSON: {error.msg}", file, error.lineno, error.colno) from None
     except (ValueError, RecursionError) as error:
         raise PolicyError(f"this JSON can not be used: {str(error)[:120] or 'it is nested too deep'}", file) from None
+
+
+def _shallow(document: object) -> object:
+    """The document itself, if every walk through it will come to an end."""
+    level = [document]
+    for _ in range(MAX_DEPTH):
+        inner = [part for part in level if isinstance(part, dict | list)]
+        level = [value for part in inner for value in (part.values() if isinstance(part, dict) else part)]
+        if not level:
+            return document
+    raise ValueError(f"it is nested more than {MAX_DEPTH} deep")
 
 
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:

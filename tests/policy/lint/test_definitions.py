@@ -162,6 +162,7 @@ def test_a_schema_without_end_is_read_to_one() -> None:
         ('[{"name": "t", "inputSchema": {}}, {"name": "t", "inputSchema": {"type": "object"}}]', "defined twice"),
         ("[NaN]", "no JSON number"),
         ("[" * 100_000, "JSON"),
+        ("[" * 200 + "]" * 200, "nested more than 128 deep"),
     ],
 )
 def test_a_file_that_can_not_be_used_is_refused_in_one_sentence(text: str, said: str) -> None:

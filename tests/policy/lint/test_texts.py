@@ -17,7 +17,8 @@ def test_a_deny_that_searches_misses_what_it_means(pattern: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "pattern", ["(?s).*rm -rf.*", "^rm$", r"\Arm\z", "(?s)rm.*", "^(a|b)$", "(^a$|^b$)", "^a$|^b$"]
+    "pattern",
+    ["(?s).*rm -rf.*", "^rm$", r"\Arm\z", "(?s)rm.*", "^(a|b)$", "(^a$|^b$)", "^a$|^b$", "(?i:^a$)", "(?P<x>(^a$))"],
 )
 def test_a_deny_written_for_the_whole_value_is_fine(pattern: str) -> None:
     assert "CP301" not in codes(deny(pattern))
