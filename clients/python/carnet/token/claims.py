@@ -6,7 +6,7 @@ delegation and one host. Claims by RFC 7519, 8693 (act, client_id, scope), 8417 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -73,6 +73,7 @@ class Claims:
     txn: str
     tenant: str
     delegation: DelegationClaim
+    _tool_marks: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def is_root(self) -> bool:
@@ -82,11 +83,13 @@ class Claims:
     def tools(self) -> frozenset[str]:
         return frozenset(self.scope)
 
-    @cached_property
-    def tool_marks(self) -> Mapping[str, tuple[str, ...]]:
-        """For each tool of the scope the marks that take it away, from this delegation or from one above it."""
-        chain = self.delegation.chain
-        return {tool: tuple([tool_mark(delegation, tool) for delegation, _, _ in chain]) for tool in self.scope}
+    def tool_marks(self, tool: str) -> tuple[str, ...] | None:
+        """The marks that take a tool away, from this delegation or from one above it; None for one out of scope."""
+        found = self._tool_marks.get(tool)
+        if found is None and tool in self.scope:
+            found = tuple([tool_mark(delegation, tool) for delegation, _, _ in self.delegation.chain])
+            self._tool_marks[tool] = found
+        return found
 
     @cached_property
     def limits(self) -> "Mapping[str, Compiled | None]":

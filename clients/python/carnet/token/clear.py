@@ -18,7 +18,7 @@ def clear(claims: Claims, tool: str, args: Mapping[str, Any], *, revoked: Revoke
     """None when the token covers the call. A ceiling fails closed when its argument is absent."""
     if claims.delegation.depth == 0:
         return Refusal(Reason.ROOT_TOKEN)
-    carried = claims.tool_marks.get(tool)
+    carried = claims.tool_marks(tool)
     if carried is None:
         return Refusal(Reason.SCOPE_MISSING)
     mark = dead(carried, claims.iat, revoked)
