@@ -2,12 +2,14 @@
 
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from carnet import ApprovalPending, Refused, Task
+from carnet.cli.output import moment
 from carnet.cli.problems import Exit, Problem
 from carnet.cli.session import Session, load, save
 from tests.cli.conftest import Development
@@ -102,10 +104,82 @@ def test_the_log_verifies_and_exports_to_a_new_file_only(carnet: Run, developmen
     assert "exists already" in str(problem)
 
 
+def test_a_search_that_was_cut_says_how_to_go_on(carnet: Run, development: Development) -> None:
+    with development.parent() as broker, broker.run() as run:
+        run.spawn("summarizer", READS)
+        whole = json.loads(carnet("audit", "search", "--run", run.id, "--json")[1])["records"]
+        assert len(whole) >= 2
+        said = carnet("audit", "search", "--run", run.id, "--limit", "1")[1]
+        after = re.search(r"There is more: --after (\S+)", said)
+        assert after is not None
+        rest = json.loads(carnet("audit", "search", "--run", run.id, "--after", after[1], "--json")[1])["records"]
+        assert rest == whole[1:]
+        assert "There is more" not in carnet("audit", "search", "--run", run.id)[1]
+        assert "There is more: --after" in carnet("list", "delegations", "--limit", "1")[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--reason", "scope_mising"), "scope_mising is no reason code; did you mean scope_missing?"),
+        (("--decision", "denied"), "denied is no decision: allow, deny, require_approval, approve, withdraw."),
+    ],
+)
+def test_a_word_that_no_record_can_hold_does_not_read_as_all_is_quiet(
+    carnet: Run, words: tuple[str, ...], sentence: str
+) -> None:
+    _, said, problem = carnet("audit", "search", *words)
+    assert (said, str(problem)) == ("", sentence)
+
+
+def test_a_search_for_what_did_not_happen_is_empty(carnet: Run) -> None:
+    assert carnet("audit", "search", "--reason", "too_late") == (0, "Audit: none\n", None)
+
+
+def test_answered_questions_say_who_answered(carnet: Run, development: Development) -> None:
+    with development.parent() as broker, broker.run() as run:
+        by_policy = run.spawn("summarizer", READS)
+        denied = run.spawn("refund-clerk", REFUNDS, wait=0)
+        assert "  by" not in carnet("list", "approvals")[1].splitlines()[1]
+        carnet("deny", denied.id, "--note", "ticket 4711")
+        listed = {line.split()[0]: line for line in carnet("list", "approvals", "--state", "all")[1].splitlines()}
+        assert listed[str(by_policy.approval_id)].split()[1:] == [
+            "approved",
+            "summarizer",
+            "-",
+            "-",
+            "policy:support-tools@3",
+        ]
+        assert listed[str(denied.approval_id)].split()[1:] == ["denied", "refund-clerk", "-", "-", "operator:dev"]
+        shown = carnet("show", str(denied.approval_id))[1]
+        assert "operator:dev" in shown
+        assert "ticket 4711" in shown
+
+
+def test_times_are_dates_for_a_person_and_seconds_for_a_program(carnet: Run, development: Development) -> None:
+    with development.parent() as broker, broker.run() as run:
+        born = json.loads(carnet("show", run.id, "--json")[1])["created_at"]
+        assert f"created_at  {moment(born)}" in carnet("show", run.id)[1]
+
+
+def test_what_ended_is_no_reason_to_log_in(
+    carnet: Run, development: Development, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("carnet.cli.answering.ask_secret", lambda _: development.facts["passphrase"])
+    with development.parent() as broker, broker.run() as run:
+        child = run.spawn("refund-clerk", REFUNDS, wait=0)
+    _, _, problem = carnet("approve", child.id)
+    assert isinstance(problem, Problem)
+    assert problem.code is Exit.REFUSED
+    assert "carnet login" not in str(problem)
+
+
 def test_keys_and_guards_are_listed(carnet: Run) -> None:
     keys = json.loads(carnet("list", "keys", "--json")[1])["keys"]
     assert {key["state"] for key in keys} == {"active", "prepared"}
-    assert keys[0]["kid"] in carnet("list", "keys")[1]
+    listed = carnet("list", "keys")[1]
+    assert keys[0]["kid"] in listed
+    assert "1970" not in listed
     assert carnet("list", "guards")[0] == 0
 
 
@@ -152,6 +226,16 @@ def test_no_broker_is_said_with_its_address(carnet: Run) -> None:
     assert isinstance(problem, Problem)
     assert problem.code is Exit.UNAVAILABLE
     assert "http://127.0.0.1:9" in str(problem)
+
+
+def test_a_wrong_login_names_what_can_be_wrong(
+    carnet: Run, development: Development, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("carnet.cli.login.ask_secret", lambda _: "not the passphrase")
+    _, _, problem = carnet("login", "--operator", "dev", "--url", development.url)
+    assert str(problem) == "The name, the passphrase or the tenant is wrong. (operator_authentication)"
+    assert isinstance(problem, Problem)
+    assert problem.code is Exit.LOGIN
 
 
 # Last, because what is opened in the next two seconds falls with it.

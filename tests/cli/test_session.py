@@ -4,9 +4,11 @@ import stat
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from carnet.cli.problems import Exit, Problem
 from carnet.cli.revoking import mark_of
+from carnet.cli.root import build
 from carnet.cli.session import Session, load, save
 from carnet.cli.terminal import ask_secret
 
@@ -74,3 +76,20 @@ def test_a_passphrase_is_never_read_without_a_terminal(monkeypatch: pytest.Monke
     monkeypatch.setattr("os.open", no_terminal)
     with pytest.raises(Problem, match="person"):
         ask_secret("Passphrase: ")
+
+
+@pytest.mark.parametrize(
+    ("url", "sentence"),
+    [
+        ("nonsense", "must be https"),
+        ("ftp://x", "must be https"),
+        ("http://[", "malformed"),
+        ("http://carnet.example", "not https"),
+        ("http://localhost.example:8420", "not https"),
+    ],
+)
+def test_no_passphrase_is_asked_for_an_address_that_must_not_get_it(url: str, sentence: str) -> None:
+    done = CliRunner().invoke(build(), ["login", "--operator", "ada", "--url", url])
+    assert isinstance(done.exception, Problem)
+    assert sentence in str(done.exception)
+    assert done.exception.code is Exit.USAGE

@@ -34,7 +34,7 @@ def approve(id: Id, note: Note = None, as_json: AsJson = False) -> None:
 
 
 def deny(id: Id, note: Note = None, as_json: AsJson = False) -> None:
-    """Deny; by default the delegation ends with it."""
+    """Deny what is asked. The delegation ends with it; after a call it goes on where the policy says so (on_denial)."""
     with connect(os.environ) as broker:
         _answer(broker, _find(broker, id)["id"], {"verdict": "deny", "note": note}, as_json)
 
@@ -73,6 +73,8 @@ def show_approval(approval: dict[str, Any]) -> None:
             "envelope",
             "rule",
             "reason",
+            "answered_by",
+            "note",
             "run",
             "delegation",
         )

@@ -3,18 +3,23 @@
 import os
 import sys
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from carnet.cli.broker import connect
-from carnet.cli.output import print_json, say, table
-from carnet.cli.problems import Problem
+from carnet.cli.output import more, print_json, say, table
+from carnet.cli.problems import Exit, Problem
+from carnet.reasons import Reason
 
 __all__ = ["register"]
 
-Text = Annotated[str | None, typer.Option()]
+_COLUMNS = ("seq", "time (UTC)", "event", "actor", "tool", "decision", "reason", "rule")
+_REASONS = tuple(code.value for code in Reason)
+_DECISIONS = ("allow", "deny", "require_approval", "approve", "withdraw")
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -26,37 +31,48 @@ def register(app: typer.Typer) -> None:
 
 
 def search(
-    run: Text = None,
-    delegation: Text = None,
-    agent: Text = None,
-    tool: Text = None,
-    decision: Text = None,
-    reason: Text = None,
-    trace: Text = None,
+    run: Annotated[str | None, typer.Option(help="dlg_… of a run: it and everything below it.")] = None,
+    delegation: Annotated[str | None, typer.Option(help="dlg_… of one delegation.")] = None,
+    agent: Annotated[str | None, typer.Option(help="Name of an agent.")] = None,
+    tool: Annotated[str | None, typer.Option(help="Name of a tool.")] = None,
+    call: Annotated[str | None, typer.Option(help="call_… of one call.")] = None,
+    decision: Annotated[str | None, typer.Option(help=f"{', '.join(_DECISIONS)}.")] = None,
+    reason: Annotated[str | None, typer.Option(help="A reason code, such as scope_missing.")] = None,
+    trace: Annotated[str | None, typer.Option(help="32 hex digits of a trace.")] = None,
     since: Annotated[int | None, typer.Option(help="Unix seconds, inclusive.")] = None,
     until: Annotated[int | None, typer.Option(help="Unix seconds, exclusive.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=500)] = 50,
-    as_json: Annotated[bool, typer.Option("--json")] = False,
+    after: Annotated[str | None, typer.Option(help="Go on where an answer that was cut ended.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=500, help="Records in one answer.")] = 50,
+    as_json: AsJson = False,
 ) -> None:
-    """Records that match every given filter."""
+    """Records that match every given filter, oldest first."""
     filters = {
-        "run": run, "delegation": delegation, "agent": agent, "tool": tool, "decision": decision, "reason": reason,
-        "trace": trace, "since": since, "until": until, "limit": limit,
+        "run": run, "delegation": delegation, "agent": agent, "tool": tool, "call": call, "decision": decision,
+        "reason": reason, "trace": trace, "since": since, "until": until, "after": after, "limit": limit,
     }  # fmt: skip
     with connect(os.environ) as broker:
         answer = broker.get("/v1/audit", filters)
+    if not answer["records"]:
+        _check_words(decision, reason)
     if as_json:
         print_json(answer)
-    else:
-        table(
-            "Audit",
-            ["seq", "time", "event", "actor", "tool", "decision", "reason", "rule"],
-            [_row(r) for r in answer["records"]],
-        )
+        return
+    table("Audit", _COLUMNS, [_row(record) for record in answer["records"]])
+    more(answer)
+
+
+def _check_words(decision: str | None, reason: str | None) -> None:
+    """Nothing was found: a word that no record can hold must not read as all is quiet."""
+    if decision is not None and decision not in _DECISIONS:
+        raise Problem(f"{decision} is no decision: {', '.join(_DECISIONS)}.", Exit.USAGE)
+    if reason is not None and reason not in _REASONS:
+        close = get_close_matches(reason, _REASONS, 1)
+        hint = f"did you mean {close[0]}?" if close else "docs/reasons.md lists them."
+        raise Problem(f"{reason} is no reason code; {hint}", Exit.USAGE)
 
 
 def _row(record: dict[str, Any]) -> list[Any]:
-    when = datetime.fromtimestamp(record["at"], UTC).strftime("%H:%M:%S")
+    when = datetime.fromtimestamp(record["at"], UTC).strftime("%Y-%m-%d %H:%M:%S")
     names = ("kind", "actor", "tool", "decision", "reason", "rule")
     return [record["seq"], when, *(record.get(name) for name in names)]
 
@@ -80,7 +96,7 @@ def export(
     say(f"{count} lines written to {output}.")
 
 
-def verify(as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
+def verify(as_json: AsJson = False) -> None:
     """Check every link and every signed checkpoint of the log."""
     with connect(os.environ) as broker:
         answer = broker.get("/v1/audit/verify")

@@ -12,6 +12,8 @@ from carnet.cli.session import Session, load
 
 __all__ = ["Operator", "connect", "segment"]
 
+_LOGGED_OUT = ("operator_authentication", "invalid_token", "token_missing")  # of the 401, those about the operator
+
 
 def segment(text: str) -> str:
     """One path segment: an id that a person typed can never reach another route."""
@@ -69,9 +71,9 @@ def _problem(answer: httpx2.Response) -> Problem:
         reason, detail = str(body.get("reason") or body.get("error") or answer.status_code), str(body.get("detail", ""))
     except (ValueError, AttributeError):
         return Problem(f"The broker answered {answer.status_code}.", Exit.UNAVAILABLE)
+    if answer.status_code == 401 and reason in _LOGGED_OUT:
+        return Problem(f"You are not logged in, or no longer: run `carnet login`. ({reason})", Exit.LOGIN)
     sentence = f"{detail or body.get('title', 'Refused.')} ({reason})"
-    if answer.status_code == 401:
-        return Problem(f"{sentence} Run `carnet login`.", Exit.LOGIN)
     return Problem(sentence, Exit.UNAVAILABLE if answer.status_code >= 500 else Exit.REFUSED)
 
 

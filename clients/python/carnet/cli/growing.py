@@ -37,7 +37,7 @@ def _node(document: dict[str, Any], now: float) -> Text:
     if state == "active" and document.get("expires_at"):
         text.append(f"  {_life(document, now)}")
     if document.get("calls"):
-        text.append(f"  {document['calls']} calls", style="dim")
+        text.append(f"  {document['calls']} call{'s' * (document['calls'] != 1)}", style="dim")
     return text
 
 

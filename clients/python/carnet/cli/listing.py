@@ -10,11 +10,12 @@ import typer
 from carnet.cli.answering import show_approval
 from carnet.cli.broker import Operator, connect, segment
 from carnet.cli.growing import draw_tree
-from carnet.cli.output import duration, fields, moment, print_json, table
+from carnet.cli.output import duration, fields, moment, more, print_json, table
 from carnet.cli.problems import Exit, Problem
 
 __all__ = ["register"]
 
+_TIMES = ("at", "created_at", "start", "expires_at")
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
@@ -37,17 +38,20 @@ def list_(
         str | None, typer.Option(help="approvals: pending, all. delegations: active, pending, ended.")
     ] = None,
     run: Annotated[str | None, typer.Option(help="Only delegations of this run.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=500)] = 50,
+    after: Annotated[str | None, typer.Option(help="Go on where an answer that was cut ended.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=500, help="Approvals or delegations in one answer.")] = 50,
     as_json: AsJson = False,
 ) -> None:
     """List approvals, delegations, guards or keys."""
     with connect(os.environ) as broker:
-        filters = {"state": state, "run": run, "limit": limit} if what in (What.APPROVALS, What.DELEGATIONS) else {}
+        paged = {"state": state, "run": run, "after": after, "limit": limit}
+        filters = paged if what in (What.APPROVALS, What.DELEGATIONS) else {}
         answer = broker.get(f"/v1/{what.value}", filters)
     if as_json:
         print_json(answer)
         return
     _TABLES[what](answer[what.value], answer)
+    more(answer)
 
 
 def _approvals(rows: list[dict[str, Any]], _answer: dict[str, Any]) -> None:
@@ -56,20 +60,26 @@ def _approvals(rows: list[dict[str, Any]], _answer: dict[str, Any]) -> None:
         [
             row["id"],
             row["state"],
-            row.get("tool") or row.get("target"),
+            row.get("tool") or row.get("target") or row.get("agent"),
             _asked(row),
-            duration(row.get("seconds_left") or 0),
+            duration(row.get("seconds_left") or 0) if row["state"] == "pending" else None,
+            row.get("answered_by"),
         ]
         for row in rows
     ]
-    table("Approvals", ["id", "state", "asked", "for", "time left"], cells)
+    columns = ["id", "state", "asked", "for", "time left", "by"]
+    if not any(row.get("answered_by") for row in rows):
+        columns, cells = columns[:-1], [cell[:-1] for cell in cells]
+    table("Approvals", columns, cells)
 
 
 def _asked(row: dict[str, Any]) -> Any:
     """A call's arguments, or what a delegation would be able to do."""
     if row.get("kind") == "call":
         return row.get("args")
-    envelope = row.get("envelope") or {}
+    envelope = row.get("envelope")
+    if not envelope:
+        return None
     unasked = f"; runs unasked: {' '.join(row['unasked_tools'])}" if row.get("unasked_tools") else ""
     return f"level {envelope.get('level')}: {' '.join(envelope.get('tools', ()))}{unasked}"
 
@@ -94,7 +104,9 @@ def _guards(rows: list[dict[str, Any]], answer: dict[str, Any]) -> None:
 
 
 def _keys(rows: list[dict[str, Any]], _answer: dict[str, Any]) -> None:
-    table("Signing keys", ["kid", "state", "since"], [[row["kid"], row["state"], moment(row["since"])] for row in rows])
+    # keys that live in memory only have no time of birth
+    cells = [[row["kid"], row["state"], moment(row["since"]) if row["since"] else None] for row in rows]
+    table("Signing keys", ["kid", "state", "since"], cells)
 
 
 _TABLES = {
@@ -114,7 +126,12 @@ def show(id: Annotated[str, typer.Argument(metavar="ID")], as_json: AsJson = Fal
     elif id.startswith("apr_"):
         show_approval(document)
     else:
-        fields(id, document)
+        fields(id, _dated(document))
+
+
+def _dated(document: dict[str, Any]) -> dict[str, Any]:
+    """The same for a person: Unix seconds as dates."""
+    return {name: moment(value) if name in _TIMES and value else value for name, value in document.items()}
 
 
 def _fetch(broker: Operator, id: str) -> dict[str, Any]:

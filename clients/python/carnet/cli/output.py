@@ -12,9 +12,16 @@ from rich.text import Text
 
 from carnet.cli.visible import compact, visible
 
-__all__ = ["console", "duration", "fields", "moment", "print_json", "say", "table"]
+__all__ = ["console", "duration", "fields", "moment", "more", "print_json", "say", "table"]
 
-_WHOLE = ("id", "seq", "time", "kid", "state", "time left")  # columns that are copied or compared, so never broken
+_WHOLE = (
+    "id",
+    "seq",
+    "time (UTC)",
+    "kid",
+    "state",
+    "time left",
+)  # columns that are copied or compared, so never broken
 _WIDE = 4000  # characters of a line that is not for a screen
 _TONES = {
     "allow": "green", "active": "green", "approved": "green", "approve": "green", "done": "green",
@@ -48,6 +55,12 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> 
     for row in rows:
         drawn.add_row(*(_cell(value) for value in row))
     console().print(drawn)
+
+
+def more(answer: Mapping[str, Any]) -> None:
+    """A listing that was cut says how to go on, so that nobody takes it for the whole."""
+    if answer.get("next") is not None:
+        say(f"There is more: --after {answer['next']}", "yellow")
 
 
 def fields(title: str, values: Mapping[str, Any]) -> None:

@@ -40,7 +40,7 @@ def revoke(
     ] = "revoked by an operator",
     until: Annotated[str | None, typer.Option(help="Unix seconds, or 'forever'. Default: by the mark's kind.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would fall.")] = False,
-    as_json: Annotated[bool, typer.Option("--json")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
     """Revoke a delegation, agent, client, host, policy or tenant, with everything below it."""
     target = mark_of(mark)

@@ -27,7 +27,7 @@ def inspect(
     token: Annotated[
         str, typer.Argument(help="'-' reads standard input, so that the token stays out of the shell's history.")
     ] = _STDIN,
-    as_json: Annotated[bool, typer.Option("--json")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
     """Show header and claims. Nothing is verified: the signature is not looked at."""
     text = (sys.stdin.readline() if token == _STDIN else token).strip()
