@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 
 from carnet.guard.state import State
-from carnet.reasons import CATALOGUE, Reason, Refusal
+from carnet.reasons import Reason, Refusal
 from carnet.token.claims import Claims
 from carnet.token.marks import dead, marks, tool_mark
 from carnet.wire.answer import reason_of
@@ -62,7 +62,7 @@ def killed(state: State, claims: Claims, tool: str) -> Refusal | None:
     # The entry's reason is a code; whatever else stands there is an operator's note and no child's business.
     given = reason_of(stream.reasons.get(mark))
     reason = Reason.REVOKED if given is Reason.FORBIDDEN else given
-    return Refusal(reason, f"{mark} is revoked ({CATALOGUE[reason].sentence})")
+    return Refusal(reason, f"{mark} is revoked")
 
 
 def told(state: State, claims: Claims, tool: str, refusal: Refusal) -> Refusal:
