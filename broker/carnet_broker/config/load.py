@@ -22,7 +22,7 @@ from carnet_policy.reading import Part
 __all__ = ["Loaded", "check_issuer", "find_configs", "load_all", "load_registries", "load_registry"]
 
 FILE_NAME = "carnet.yaml"
-KEYS = ("format", "tenant", "policies", "hosts", "agents", "clients", "operators", "limits")
+KEYS = ("format", "tenant", "policies", "shadow_policies", "hosts", "agents", "clients", "operators", "limits")
 _REQUIRED = {
     "format": "1",
     "tenant": "the name of the tenant",
@@ -122,6 +122,7 @@ def _read(path: Path, sources: Sources) -> Registry:
             operators=read_operators(given["operators"], folder, sources) if "operators" in given else {},
             limits=read_limits(given["limits"]) if "limits" in given else Limits(),
             policy=_policy(given["policies"], folder, sources),
+            shadow=_policy(given["shadow_policies"], folder, sources) if "shadow_policies" in given else None,
         )
         check_references(root, registry)
     return registry
@@ -130,7 +131,7 @@ def _read(path: Path, sources: Sources) -> Registry:
 def _policy(part: Part, folder: Path, sources: Sources) -> Policy:
     names = [inner.text(1024) for inner in part.sequence()]
     if not names or len(set(names)) != len(names):
-        raise part.error("policies must name at least one file, and each once")
+        raise part.error(f"{part.name} must name at least one file, and each once")
     # the names as written: guards are sent them, and the broker's folders are nobody's business
     return loads([(name, sources.read(folder / name)) for name in names])
 

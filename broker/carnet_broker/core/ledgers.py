@@ -35,6 +35,7 @@ class RunLedger:
         self.version = 0
         self._policy = policy
         self._folds = Folds(policy)
+        self._beside: Folds | None = None
         self._calls: dict[str, Call] = {}
         self._approvals: dict[str, Approval] = {}
         self._delegations: dict[str, Delegation] = {}
@@ -72,6 +73,12 @@ class RunLedger:
         self._policy, self._folds = policy, Folds(policy)
         for call in self._calls.values():
             self._folds.put(call.id, slot(call))
+
+    def beside(self, shadow: Policy) -> Folds:
+        """The folds of a policy that is not in force, over the same calls; kept up to date from now on."""
+        if self._beside is None or self._beside.ref != shadow.ref:
+            self._beside = _folded(Folds(shadow), self._calls.values())
+        return self._beside
 
     @property
     def count(self) -> int:
@@ -208,6 +215,7 @@ class RunLedger:
         self._calls[row.id] = row
         self._count(row, 1)
         self._folds.put(row.id, slot(row))
+        self._beside = _put_beside(self._beside, row.id, slot(row))
         if row.id in self._denied_calls or (row.state is CallState.REFUSED and row.reason == Reason.APPROVAL_DENIED):
             self._denied_tools.add(row.tool)
 
@@ -278,6 +286,13 @@ class ClientLedger:
         self._versions: dict[str, Call] = {}
         self._by_time: list[tuple[int, str]] = []  # a heap of the same calls, the oldest first
         self.folds = Folds(policy, "client")
+        self._beside: Folds | None = None
+
+    def beside(self, shadow: Policy) -> Folds:
+        """As of a run. Calls outside the window of the policy in force are not there."""
+        if self._beside is None or self._beside.ref != shadow.ref:
+            self._beside = _folded(Folds(shadow, "client"), self._versions.values())
+        return self._beside
 
     def apply(self, rows: Iterable[Row], version: int) -> None:
         for row in rows:
@@ -287,6 +302,7 @@ class ClientLedger:
                     heappush(self._by_time, (row.at, row.id))
                 self._versions[row.id] = row
                 self.folds.put(row.id, slot(row))
+                self._beside = _put_beside(self._beside, row.id, slot(row))
         self.version = max(self.version, version)
 
     def use(self, policy: Policy) -> None:
@@ -301,8 +317,27 @@ class ClientLedger:
         while self._by_time and self._by_time[0][0] < before:
             _, id = heappop(self._by_time)
             self.folds.put(id, None)
+            self._beside = _put_beside(self._beside, id, None)
             del self._versions[id]
 
 
 def _holds(call: Call, now: int) -> bool:
     return call.hold_until is None or call.hold_until > now
+
+
+def _folded(folds: Folds, calls: Iterable[Call]) -> Folds:
+    for call in calls:
+        folds.put(call.id, slot(call))
+    return folds
+
+
+def _put_beside(folds: Folds | None, id: str, past: PastCall | None) -> Folds | None:
+    """None where a policy that is not in force can not take the row in: it is built anew when it is asked for, and what
+    is in force goes on."""
+    if folds is None:
+        return None
+    try:
+        folds.put(id, past)
+    except Exception:  # noqa: BLE001 - nothing of a shadow may fail a call
+        return None
+    return folds

@@ -100,6 +100,7 @@ class Registry:
     operators: Mapping[str, Operator]
     limits: Limits
     policy: "Policy"
+    shadow: "Policy | None" = None  # a candidate that decides beside the policy, on record only
 
     @cached_property
     def _host_by_tool(self) -> Mapping[str, Host]:

@@ -179,7 +179,8 @@ async def _plan(ctx: Context, asked: Asked, now: int) -> Plan[Call] | Refusal:
     full = await _over(ctx, asked, standing, verdict)
     if full is not None:
         return full
-    return change_of(ctx, asked, verdict, standing, _record(ctx, asked, verdict, now), now)
+    line = replace(_record(ctx, asked, verdict, now), facts=ctx.shadows.facts(asked, standing, verdict, now))
+    return change_of(ctx, asked, verdict, standing, line, now)
 
 
 async def _over(ctx: Context, asked: Asked, standing: Standing, verdict: Verdict) -> Refusal | None:

@@ -13,6 +13,7 @@ from carnet_broker.service.locks import Locks
 from carnet_broker.service.openruns import OpenRuns
 from carnet_broker.service.pacing import Refusals
 from carnet_broker.service.proving import Proofs
+from carnet_broker.service.shadowing import Shadows
 from carnet_broker.service.verified import Verified
 from carnet_broker.store.base import Store
 
@@ -38,6 +39,7 @@ class Context:
     attempts: Attempts = field(default_factory=Attempts)  # of people who answer
     logins: Attempts = field(default_factory=Attempts)
     proofs: Proofs = field(default_factory=Proofs)
+    shadows: Shadows = field(default_factory=Shadows)
     swept: dict[str, tuple[str, int]] = field(default_factory=dict)  # by tenant: epoch and seq of the feed
     rings: dict[str, str] = field(default_factory=dict)  # by tenant: digest of the key ring that is on record
 

@@ -77,7 +77,7 @@ def _row(ctx: Context, asked: Asked, verdict: Verdict, now: int) -> Call:
     claims, policy, tool = asked.claims, asked.registry.policy, asked.request.tool[:128]
     states = {"allow": CallState.RUNNING, "deny": CallState.REFUSED}
     state = states.get(verdict.decision, CallState.WAITING)
-    kept = policy.history_args(tool) if state is not CallState.REFUSED else frozenset()
+    kept = _kept(asked, tool) if state is not CallState.REFUSED else frozenset()
     row = Call(
         id=ctx.ids.call(),
         tenant=claims.tenant,
@@ -104,6 +104,12 @@ def _row(ctx: Context, asked: Asked, verdict: Verdict, now: int) -> Call:
         trace_id=asked.trace,
     )
     return born(row, claims.exp)
+
+
+def _kept(asked: Asked, tool: str) -> frozenset[str]:
+    """The arguments that history rules will ask for again, those of a shadow policy too."""
+    policy, shadow = asked.registry.policy, asked.registry.shadow
+    return policy.history_args(tool) | (frozenset() if shadow is None else shadow.history_args(tool))
 
 
 def _approval(asked: Asked, row: Call, verdict: Verdict, until: int, now: int) -> Approval:
