@@ -162,9 +162,7 @@ CATALOGUE: dict[Reason, Entry] = {
     Reason.TOKEN_EXPIRED: Entry("The token's exp has passed.", _T),
     Reason.TOKEN_NOT_YET: Entry("The token is not valid yet (nbf).", _T),
     Reason.TOKEN_LIFETIME: Entry("The token lives longer than its level allows (exp - iat).", _T, seen=Seen.AUDIT),
-    Reason.TOKEN_CHAIN: Entry(
-        "The delegation chain of the token is not one of this broker.", _T, seen=Seen.AUDIT
-    ),
+    Reason.TOKEN_CHAIN: Entry("The delegation chain of the token is not one of this broker.", _T, seen=Seen.AUDIT),
     Reason.TOKEN_PROOF: Entry("The proof of possession is missing or wrong.", _T),
     Reason.ROOT_TOKEN: Entry("A run's root token calls no tool: spawn a delegation for it.", _T),
     Reason.TOKEN_ENDED: Entry("The token's delegation has ended.", _T),
@@ -175,9 +173,7 @@ CATALOGUE: dict[Reason, Entry] = {
     Reason.FRESH_PROOF: Entry("Approving needs a fresh proof of the person: type the passphrase.", 403),
     Reason.SELF_APPROVAL: Entry("The requester, an agent of the chain or its owner cannot approve.", 403),
     Reason.NOT_APPROVER: Entry("The policy names other approvers for this.", 403),
-    Reason.TASK_INVALID: Entry(
-        "The task needs touches_pii, touches_secrets, reversible, resource_count, typed.", 400
-    ),
+    Reason.TASK_INVALID: Entry("The task needs touches_pii, touches_secrets, reversible, resource_count, typed.", 400),
     Reason.TARGET_NOT_ALLOWED: Entry("The target is not among the agent's callable_agents.", 403),
     Reason.PAYLOAD_INVALID: Entry("The payload does not fit the target's handoff schema.", 400),
     Reason.SCOPE_NOT_GRANTABLE: Entry("A tool was named that the parent may not give or the target may not hold.", 403),
@@ -209,9 +205,7 @@ CATALOGUE: dict[Reason, Entry] = {
     Reason.ARGUMENTS_INVALID: Entry("The arguments are malformed: no plain JSON values within the limits.", 400),
     Reason.ARGUMENTS_DUPLICATE: Entry("Arguments name a member twice (duplicate).", 400),
     Reason.ARGUMENTS_TOO_LARGE: Entry("The arguments exceed 64 KiB or depth 16.", 400),
-    Reason.APPROVAL_PENDING: Entry(
-        "Nobody has answered yet; ask again with the same arguments.", 403, retry=True
-    ),
+    Reason.APPROVAL_PENDING: Entry("Nobody has answered yet; ask again with the same arguments.", 403, retry=True),
     Reason.APPROVED: Entry("A person approved.", 200),
     Reason.APPROVAL_DENIED: Entry("A person denied the approval.", 403),
     Reason.APPROVAL_TIMED_OUT: Entry("Nobody answered in time; that is no person's no.", 403),
