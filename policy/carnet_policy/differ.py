@@ -50,11 +50,13 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """`tried` calls were compared; `blind` tells what could not be."""
+    """`tried` calls were compared; of `alike` tools nothing that decides differs, so none were; `blind` tells what
+    could not be tried."""
 
     changes: tuple[Change, ...]
     facts: tuple[FactChange, ...]
     tried: int
+    alike: int
     blind: tuple[str, ...]
 
     @property
@@ -71,13 +73,29 @@ def diff(old: Policy, new: Policy, schemas: Mapping[str, Schema] | None = None, 
     changes: list[Change] = []
     blind: list[str] = []
     tried = 0
-    for tool in tools:
+    probed = [tool for tool in tools if not _alike(old, new, tool)]
+    for tool in probed:
         search = _Search(old, new, tool)
         tried += search.run(schemas.get(tool, {}))
         changes += search.changes()
         blind += [f"{tool}: {words}" for words in search.blind]
     changes.sort(key=lambda change: (-int(change.wider), change.word, change.tool))
-    return Difference(tuple(changes), compare_facts(old, new, tools), tried, tuple(dict.fromkeys(blind)))
+    alike = len(tools) - len(probed)
+    return Difference(tuple(changes), compare_facts(old, new, tools), tried, alike, tuple(dict.fromkeys(blind)))
+
+
+def _alike(old: Policy, new: Policy, tool: str) -> bool:
+    """Whether everything that a decision about the tool depends on is the same text."""
+    return _ground(old, tool) == _ground(new, tool)
+
+
+def _ground(policy: Policy, tool: str) -> tuple[object, ...]:
+    rules = [json.dumps(rule.part.value, sort_keys=True) for rule in policy.tools.get(tool, NO_RULES).rules]
+    catalog = policy.catalog
+    bounds = [rule.id for rule in policy.bounding(tool)]
+    # A bound over irreversible tools counts other tools too, so which those are matters.
+    unsafe = None if catalog is None or not bounds else frozenset(name for name in catalog if policy.irreversible(name))
+    return rules, bounds, unsafe, catalog is None, policy.irreversible(tool), policy.default
 
 
 def _tools(old: Policy, new: Policy, schemas: Mapping[str, Schema]) -> list[str]:

@@ -39,7 +39,9 @@ class _Sum:
         """Whether a row of unknown share counts at `now`."""
         rule = self.fold.rule
         since = now - rule.window if rule.over is Over.CLIENT else 0
-        return any(at >= since for call, at in self.hidden.items() if call != skip)
+        # Calls come in order of time, so the newest other row tells for all of them.
+        newest = next((at for call, at in reversed(self.hidden.items()) if call != skip), None)
+        return newest is not None and newest >= since
 
 
 class Pasts:

@@ -104,7 +104,8 @@ def _print(found: "Difference") -> None:
 
 
 def _none(found: "Difference") -> str:
-    return f"No decision changes in {found.tried} calls at the edges of both policies."
+    alike = f" {found.alike} tools have the same rules and bounds in both." if found.alike else ""
+    return f"No decision changes in {found.tried} calls at the edges of both policies.{alike}"
 
 
 def _by(change: "Change", *, old: bool) -> str:
@@ -122,6 +123,7 @@ def _json(found: "Difference") -> dict[str, Any]:
     return {
         "wider": found.wider,
         "tried": found.tried,
+        "alike": found.alike,
         "changes": [_change(change) for change in found.changes],
         "facts": [
             {"what": fact.what, "before": fact.before, "after": fact.after, "wider": fact.wider} for fact in found.facts
