@@ -35,7 +35,10 @@ async def open_run(ctx: Context, who: Principal, run_id: str | None, trace: str)
 async def issue_guard_token(ctx: Context, who: Principal, trace: str) -> Issued | Refusal:
     """RFC 6749 §4.4 with scope=guard: for a client of a host, and for nobody else."""
     if who.kind is not Kind.HOST:
-        no = Refusal(Reason.SCOPE_NOT_GRANTABLE, "Only a client with host: gets a guard token.")
+        no = Refusal(
+            Reason.SCOPE_NOT_GRANTABLE,
+            "Only a client with host: gets a guard token; give the guard its host's client, or none.",
+        )
         return await refuse(ctx.store, by_principal(who, Event.MINT_REFUSED, trace), no)
     now = await ctx.store.now()
     made = guard_token(who.tenant, who.client, who.name, ctx.issuer, now, ctx.keys.active)
