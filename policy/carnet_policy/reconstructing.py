@@ -6,7 +6,7 @@ instead of guessed. Sums and sets only grow, so a bound that the known rows pass
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Literal
 
 from carnet_policy.decision import Effect
@@ -19,13 +19,8 @@ from carnet_policy.remembering import measure
 __all__ = ["Pasts"]
 
 Bound = frozenset[Effect | None]
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    run: str
-    client: str
-    tool: str
+_ENDED = ("timed_out", "lapsed", "superseded")
+_NOT_YES = ("deny", "withdraw")
 
 
 class _Sum:
@@ -50,7 +45,7 @@ class Pasts:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._sums: dict[tuple[str, int], _Sum] = {}
-        self._rows: dict[str, _Row] = {}
+        self._rows: dict[str, Recorded] = {}
         self._dispatched: set[str] = set()
 
     def put(self, call: Recorded) -> None:
@@ -61,7 +56,7 @@ class Pasts:
             self._dispatched.add(call.call)
         if call.call in self._rows:
             return
-        self._rows[call.call] = _Row(call.run, call.client, call.tool)
+        self._rows[call.call] = call
         for rule in self._policy.bounding(call.tool):
             found = self._sum(rule, call.run, call.client)
             if rule.arg in call.hidden:
@@ -69,8 +64,23 @@ class Pasts:
             else:
                 found.fold.put(call.call, PastCall(call.tool, call.known, call.at))
 
-    def free(self, call: str, why: Literal["failed", "answer"]) -> None:
-        """The call gives its slot back: it failed where that can be told, or its question ended without a yes."""
+    @property
+    def held(self) -> Mapping[str, Recorded]:
+        """The calls that hold a slot, by id, each as it was first decided."""
+        return self._rows
+
+    def settle(self, record: Mapping[str, object]) -> None:
+        """What an outcome, or the end of a question, gives back; any other record changes nothing."""
+        call, kind = record.get("call"), record.get("kind")
+        if not isinstance(call, str):
+            return
+        if kind == "call_outcome" and record.get("outcome") == "failed":
+            self._free(call, "failed")
+        elif kind in _ENDED or (kind == "answered" and record.get("decision") in _NOT_YES):
+            self._free(call, "answer")
+
+    def _free(self, call: str, why: Literal["failed", "answer"]) -> None:
+        """The call gives its slot back: it failed where that can be undone, or its question ended without a yes."""
         row = self._rows.get(call)
         if row is None or (why == "failed" and self._policy.irreversible(row.tool)):
             return

@@ -17,7 +17,7 @@ from carnet_policy.folds import Ledger
 from carnet_policy.policy import Policy
 from carnet_policy.tables.case import REASONS
 
-__all__ = ["Recorded", "Unexplained", "explain_record", "read_export", "recorded_call"]
+__all__ = ["Recorded", "Unexplained", "explain_record", "in_order", "read_export", "recorded_call"]
 
 MAX_LINE = 1 << 20
 DECIDED = ("call_decided", "call_intent")
@@ -69,6 +69,11 @@ def read_export(lines: Iterable[str], name: str) -> Iterator[Mapping[str, object
             raise PolicyError("the line is no audit record; export with `carnet audit export`", name, number, 1)
         if "kind" in record:
             yield record
+
+
+def in_order(records: Iterable[Mapping[str, object]]) -> list[Mapping[str, object]]:
+    """By time, then by number: a guard's own decisions arrive later than they were made."""
+    return sorted(records, key=lambda record: (_number(record.get("at")), _number(record.get("seq"))))
 
 
 def recorded_call(record: Mapping[str, object]) -> Recorded | None:

@@ -15,12 +15,9 @@ from carnet_policy.engine import evaluate
 from carnet_policy.partial import possible_effects
 from carnet_policy.policy import Policy
 from carnet_policy.reconstructing import Pasts
-from carnet_policy.recorded import Recorded, recorded_call
+from carnet_policy.recorded import Recorded, in_order, recorded_call
 
 __all__ = ["Flip", "Replay", "replay"]
-
-_ENDED = ("timed_out", "lapsed", "superseded")
-_NOT_YES = ("deny", "withdraw")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +65,7 @@ class _Counts:
 
 def replay(policy: Policy, records: Iterable[Mapping[str, object]]) -> Replay:
     """The candidate `policy` over the records of an export, in any order: they are sorted by time and number."""
-    ordered = sorted(records, key=lambda record: (_number(record.get("at")), _number(record.get("seq"))))
+    ordered = in_order(records)
     pins = _Pins()
     for record in ordered:
         pins.note(record)
@@ -76,7 +73,7 @@ def replay(policy: Policy, records: Iterable[Mapping[str, object]]) -> Replay:
     for record in ordered:
         call = recorded_call(record)
         if call is None:
-            _settle(pasts, record)
+            pasts.settle(record)
             continue
         # A call that waits is on record again each time it is asked for, and when its approval is spent.
         if not (call.call and call.call in asked):
@@ -125,17 +122,6 @@ def _why(
     return None, None
 
 
-def _settle(pasts: Pasts, record: Mapping[str, object]) -> None:
-    """What an outcome, or the end of a question, gives back."""
-    call, kind = record.get("call"), record.get("kind")
-    if not isinstance(call, str):
-        return
-    if kind == "call_outcome" and record.get("outcome") == "failed":
-        pasts.free(call, "failed")
-    elif kind in _ENDED or (kind == "answered" and record.get("decision") in _NOT_YES):
-        pasts.free(call, "answer")
-
-
 class _Pins:
     """Which delegations may pin which tools, from the records of their spawning. Whether a ceiling bounds enough to pin
     depends on the policy in force, so only "no" is certain."""
@@ -155,7 +141,3 @@ class _Pins:
         """False, or None where it can not be told."""
         tools = self._maybe.get(call.delegation)
         return False if call.reason == "irreversible_floor" or (tools is not None and call.tool not in tools) else None
-
-
-def _number(value: object) -> int:
-    return value if type(value) is int else 0

@@ -231,6 +231,18 @@ def test_replay_tells_flips_and_fails_above_what_is_accepted(run: Run) -> None:
     assert run("replay", "tools.yaml", "--audit", "export.jsonl")[0] == 0
 
 
+def test_a_recorded_decision_is_expanded(run: Run) -> None:
+    export({"amount": 5}, {"amount": 60})
+    said = run("explain", "tools.yaml", "--audit", "export.jsonl", "--seq", "2")[1]
+    assert said.splitlines()[-1] == "deny  policy_deny: ask finance"
+    assert "holds no record 9" in run("explain", "tools.yaml", "--audit", "export.jsonl", "--seq", "9")[1]
+    export({"amount": 5}, clear={})
+    code, said = run("explain", "tools.yaml", "--audit", "export.jsonl", "--seq", "1")
+    assert (code, "only digests of amount" in said) == (1, True)
+    for words in ((), ("refund", "--audit", "export.jsonl", "--seq", "1"), ("--seq", "1"), ("--audit", "export.jsonl")):
+        assert run("explain", "tools.yaml", *words)[0] == 2
+
+
 def test_replay_says_what_it_can_not_know(run: Run) -> None:
     export({"amount": 5}, clear={})
     code, said = run("replay", "tools.yaml", "--audit", "export.jsonl", "--max-flips", "0")

@@ -12,9 +12,9 @@ import pytest
 from carnet.clock import ManualClock
 from carnet_broker.core.registry import Role
 from carnet_broker.service.requests import Verdict
-from carnet_policy import Folds, Ledger, Policy
+from carnet_policy import Policy
+from carnet_policy.expanding import expand
 from carnet_policy.explain import Trace
-from carnet_policy.recorded import explain_record
 from carnet_policy.replay import replay
 from tests.service.test_shadow import shadow, token_for, use
 from tests.service.world import GUARD, ONE_IRREVERSIBLE, PAY_GUARD, POLICY, TRACE, World, build, operator
@@ -118,13 +118,14 @@ async def test_a_record_is_expanded_to_the_decision_that_it_holds(tmp_path: Path
     world = await in_the_clear(tmp_path, clock)
     try:
         await story(world)
-        empty = Ledger(Folds(policy(world)), None, clock.now(), 0)
-        traced = 0
-        for record in await exported(world):
-            trace = explain_record(policy(world), record, empty)
-            if isinstance(trace, Trace) and record["reason"] != "history_limit":
+        records = await exported(world)
+        reasons = set()
+        for record in records:
+            trace = expand(policy(world), records, record["seq"])
+            if isinstance(trace, Trace):
                 assert (trace.decision.effect, trace.decision.rule) == (record["decision"], record["rule"])
-                traced += 1
-        assert traced >= 6
+                assert (trace.decision.reason, trace.decision.detail) == (record["reason"], record["detail"])
+                reasons.add(record["reason"])
+        assert reasons == {"policy_allow", "policy_approval", "policy_deny", "no_match", "history_limit"}
     finally:
         await world.store.close()

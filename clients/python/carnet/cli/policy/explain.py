@@ -8,7 +8,7 @@ import typer
 
 from carnet.arguments import parse
 from carnet.cli.output import print_json, say
-from carnet.cli.policy.sources import loaded, read_text
+from carnet.cli.policy.sources import loaded, read_text, records_of
 from carnet.cli.problems import Exit, Problem
 from carnet.reasons import CATALOGUE, Refusal
 from carnet_policy import Call, Effect, Policy, PolicyError
@@ -31,26 +31,48 @@ def register(group: typer.Typer) -> None:
 
 def explain_call(
     file: Annotated[Path, typer.Argument(help="A policy, or a carnet.yaml.")],
-    tool: Annotated[str, typer.Argument(help="The tool that is called.")],
+    tool: Annotated[str, typer.Argument(help="The tool that is called.")] = "",
     args: Annotated[str, typer.Argument(help="JSON object; @FILE or - (standard input) reads it.")] = "{}",
     history: Annotated[
         str, typer.Option(help="Past calls of the run, as in test files: a list, YAML or JSON; @FILE reads it.")
     ] = "[]",
     client_history: Annotated[str, typer.Option(help="Past calls of the client in other runs, likewise.")] = "[]",
     pinned: Annotated[bool, typer.Option("--pinned", help="The approved envelope pins the tool.")] = False,
+    audit: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Expand a decision of this export instead.")
+    ] = None,
+    seq: Annotated[int | None, typer.Option(metavar="N", help="The number of its record.")] = None,
     as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
     """Every rule tried and why it matched or not, the history's part, the floor, the decision."""
     policy = loaded(file)
-    found = parse(_text(args))
-    if isinstance(found, Refusal):
-        raise Problem(f"ARGS: {found.detail or CATALOGUE[found.reason].sentence}", Exit.USAGE)
-    ledger = ledger_of(policy, _pasts(history, "--history"), _pasts(client_history, "--client-history"))
-    trace = explain(policy, Call(tool, found, pinned), ledger)
+    if bool(tool) == (audit is not None and seq is not None) or (audit is None) != (seq is None):
+        raise Problem("Name either a tool, or --audit and --seq.", Exit.USAGE)
+    if audit is not None and seq is not None:
+        trace = _recorded(policy, audit, seq)
+    else:
+        found = parse(_text(args))
+        if isinstance(found, Refusal):
+            raise Problem(f"ARGS: {found.detail or CATALOGUE[found.reason].sentence}", Exit.USAGE)
+        ledger = ledger_of(policy, _pasts(history, "--history"), _pasts(client_history, "--client-history"))
+        trace = explain(policy, Call(tool, found, pinned), ledger)
     if as_json:
         print_json(trace.as_dict())
     else:
         _print(policy, trace)
+
+
+def _recorded(policy: Policy, audit: Path, seq: int) -> Trace:
+    from carnet_policy.expanding import expand
+    from carnet_policy.recorded import Unexplained
+
+    try:
+        found = expand(policy, records_of(audit), seq)
+    except PolicyError as error:
+        raise Problem(str(error), Exit.USAGE) from None
+    if isinstance(found, Unexplained):
+        raise Problem(f"Record {seq} can not be expanded: {found.why}.")
+    return found
 
 
 def _text(given: str) -> str:

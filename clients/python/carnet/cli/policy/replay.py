@@ -1,13 +1,12 @@
 """`carnet policy replay`: a candidate policy over decisions that were really made."""
 
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from carnet.cli.output import print_json, say
-from carnet.cli.policy.sources import loaded
+from carnet.cli.policy.sources import loaded, records_of
 from carnet.cli.problems import Exit, Problem
 from carnet_policy import PolicyError
 from carnet_policy.excerpt import label
@@ -37,7 +36,7 @@ def replay_export(
 
     policy = loaded(new)
     try:
-        found = replay(policy, _records(audit))
+        found = replay(policy, records_of(audit))
     except PolicyError as error:
         raise Problem(str(error), Exit.USAGE) from None
     if as_json:
@@ -46,18 +45,6 @@ def replay_export(
         _print(found)
     if max_flips is not None and found.flipped > max_flips:
         raise typer.Exit(int(Exit.REFUSED))
-
-
-def _records(path: Path) -> Iterator[Mapping[str, object]]:
-    from carnet_policy.recorded import read_export
-
-    try:
-        with path.open(encoding="utf-8") as lines:
-            yield from read_export(lines, str(path))
-    except OSError as error:
-        raise Problem(f"{path} can not be read: {error.strerror or error}.", Exit.USAGE) from None
-    except UnicodeDecodeError:
-        raise Problem(f"{path} is no UTF-8 text; name what `carnet audit export` wrote.", Exit.USAGE) from None
 
 
 def _print(found: "Replay") -> None:

@@ -1,11 +1,12 @@
 """Where commands take a policy from: one policy file, or a carnet.yaml, whose `policies` form one policy."""
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from carnet.cli.problems import Exit, Problem
 from carnet_policy import Policy, PolicyError, load, load_yaml
 
-__all__ = ["loaded", "open_policy", "read_text"]
+__all__ = ["loaded", "open_policy", "read_text", "records_of"]
 
 MAX_BYTES = 1 << 20
 
@@ -35,6 +36,19 @@ def read_text(path: Path, most: int) -> str:
         raise Problem(f"{path} can not be read: {error.strerror or error}.", Exit.USAGE) from None
     except UnicodeDecodeError:
         raise Problem(f"{path} is no UTF-8 text; save it as UTF-8.", Exit.USAGE) from None
+
+
+def records_of(path: Path) -> Iterator[Mapping[str, object]]:
+    """The records of an audit export, as they are read; raises Problem, and PolicyError for a line that is none."""
+    from carnet_policy.recorded import read_export
+
+    try:
+        with path.open(encoding="utf-8") as lines:
+            yield from read_export(lines, str(path))
+    except OSError as error:
+        raise Problem(f"{path} can not be read: {error.strerror or error}.", Exit.USAGE) from None
+    except UnicodeDecodeError:
+        raise Problem(f"{path} is no UTF-8 text; name what `carnet audit export` wrote.", Exit.USAGE) from None
 
 
 def _files(path: Path) -> list[Path]:
