@@ -29,7 +29,8 @@ agents:
 #   assistant-app: {{agent: assistant, secret_sha256: "…"}}
 #   tools-server:  {{host: tools, keys: tools-server.jwks.json}}
 
-# People. Roles: viewer < approver < operator < admin. Make another passphrase string with `carnet init` elsewhere.
+# People. Roles: viewer < approver < operator < admin. Another one's passphrase string: `carnet init` in an empty
+# folder makes one. An agent's owner (owner:) may not approve for it, so name a second person before you name owners.
 operators:
   {operator}: {{role: admin, passphrase: "{hashed}"}}
 """

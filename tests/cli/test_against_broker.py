@@ -92,6 +92,21 @@ def test_a_dry_run_names_what_would_fall_and_nothing_falls(carnet: Run, developm
         assert (ended["state"], ended["reason"]) == ("ended", "revoked")
 
 
+def test_a_name_that_nothing_carries_is_asked_about(carnet: Run, development: Development) -> None:
+    with development.parent() as broker, broker.run() as run:
+        run.spawn("summarizer", READS)
+        assert "is it spelt as in carnet.yaml?" in carnet("revoke", "agent:sumarizer", "--dry-run")[1]
+        assert "spelt" not in carnet("revoke", "agent:summarizer", "--dry-run")[1]
+
+
+@pytest.mark.parametrize(
+    "words", [("approvals", "--run", "dlg_a"), ("keys", "--state", "all"), ("guards", "--after", "1")]
+)
+def test_a_filter_that_a_listing_does_not_have_is_said(carnet: Run, words: tuple[str, ...]) -> None:
+    _, _, problem = carnet("list", *words)
+    assert str(problem) == f"{words[1]} does not go with {words[0]}."
+
+
 def test_the_log_verifies_and_exports_to_a_new_file_only(carnet: Run, development: Development, tmp_path: Path) -> None:
     with development.parent() as broker, broker.run() as run:
         run.spawn("summarizer", READS)

@@ -206,7 +206,7 @@ CATALOGUE: dict[Reason, Entry] = {
     Reason.ARGUMENTS_DUPLICATE: Entry("Arguments name a member twice (duplicate).", 400),
     Reason.ARGUMENTS_TOO_LARGE: Entry("The arguments exceed 64 KiB or depth 16.", 400),
     Reason.APPROVAL_PENDING: Entry("Nobody has answered yet; ask again with the same arguments.", 403, retry=True),
-    Reason.APPROVED: Entry("A person approved.", 200),
+    Reason.APPROVED: Entry("Approved by a person, or by the policy where no person is needed.", 200),
     Reason.APPROVAL_DENIED: Entry("A person denied the approval.", 403),
     Reason.APPROVAL_TIMED_OUT: Entry("Nobody answered in time; that is no person's no.", 403),
     Reason.APPROVAL_WITHDRAWN: Entry("The approval was withdrawn.", 403),

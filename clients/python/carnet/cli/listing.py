@@ -43,15 +43,23 @@ def list_(
     as_json: AsJson = False,
 ) -> None:
     """List approvals, delegations, guards or keys."""
+    filters = _filters(what, {"state": state, "run": run, "after": after, "limit": limit})
     with connect(os.environ) as broker:
-        paged = {"state": state, "run": run, "after": after, "limit": limit}
-        filters = paged if what in (What.APPROVALS, What.DELEGATIONS) else {}
         answer = broker.get(f"/v1/{what.value}", filters)
     if as_json:
         print_json(answer)
         return
     _TABLES[what](answer[what.value], answer)
     more(answer)
+
+
+def _filters(what: What, given: dict[str, Any]) -> dict[str, Any]:
+    """What this listing takes; a filter that it does not have is said, for the answer would be another one."""
+    known = {What.APPROVALS: ("state", "after", "limit"), What.DELEGATIONS: ("state", "run", "after", "limit")}
+    taken = {name: value for name, value in given.items() if name in known.get(what, ())}
+    if foreign := [name for name in ("state", "run", "after") if given[name] is not None and name not in taken]:
+        raise Problem(f"--{foreign[0]} does not go with {what.value}.", Exit.USAGE)
+    return taken
 
 
 def _approvals(rows: list[dict[str, Any]], _answer: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ from carnet.cli.problems import Exit, Problem
 __all__ = ["mark_of", "register"]
 
 _KINDS = {"dlg", "apr", "token", "tool", "agent", "client", "host", "policy", "tenant", "key"}
+_NAMED = {"agent", "client", "host", "tenant"}  # by names that a person types
 
 
 def register(app: typer.Typer) -> None:
@@ -56,6 +57,8 @@ def revoke(
         f"{target}: {answer['count']} live delegation{'s' * (answer['count'] != 1)} {verb}.",
         "yellow" if dry_run else "green",
     )
+    if answer["count"] == 0 and target.split(":", 1)[0] in _NAMED:
+        say("Nothing that lives carries this name: is it spelt as in carnet.yaml?", "yellow")
     for id in answer.get("falls", ()):
         say(f"  {id}")
     guards = answer.get("guards")
