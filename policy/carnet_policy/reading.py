@@ -47,6 +47,8 @@ class Part:
     def mapping(self, known: Collection[str] | None = None, what: str = "key") -> Mapping[str, Part]:
         """The entries; with `known`, any other key is an error."""
         if type(self.value) is not dict:
+            if self.value is None:
+                raise self.error(f"{self.name} is empty: a mapping must stand there")
             raise self.error(f"{self.name} must be a mapping, not {shown(self.value)}")
         for key in self.value:
             if known is not None and key not in known:
@@ -55,7 +57,8 @@ class Part:
 
     def sequence(self) -> list[Part]:
         if type(self.value) is not list:
-            raise self.error(f"{self.name} must be a list, not {shown(self.value)}")
+            hint = f": write [{self.value}]" if type(self.value) is str and _WORD.fullmatch(self.value) else ""
+            raise self.error(f"{self.name} must be a list, not {shown(self.value)}{hint}")
         return [self.step(index, value) for index, value in enumerate(self.value)]
 
     def word_of(self, words: Collection[str]) -> str:
@@ -80,7 +83,8 @@ class Part:
 
     def integer(self, least: int, most: int) -> int:
         if type(self.value) is not int or not least <= self.value <= most:
-            raise self.error(f"{self.name} must be a whole number from {least} to {most}, not {shown(self.value)}")
+            wanted = least if least == most else f"a whole number from {least} to {most}"
+            raise self.error(f"{self.name} must be {wanted}, not {shown(self.value)}")
         return self.value
 
     def number(self) -> int | float:

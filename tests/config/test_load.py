@@ -56,7 +56,7 @@ def test_look_ups_are_exact(tmp_path: Path) -> None:
 
 # (what is replaced, by what, words of the message, place or None)
 MISTAKES = [
-    ("format: 1", "format: 2", "format must be a whole number from 1 to 1", "1:1"),
+    ("format: 1", "format: 2", "format must be 1, not 2", "1:1"),
     ("tenant: acme", "tenant: Acme", "1 to 63 of a to z", "2:1"),
     ("tenant: acme", "tenant: _system", "1 to 63 of a to z", "2:1"),
     ("tenant: acme\n", "", "has no tenant; add tenant", None),
@@ -95,7 +95,7 @@ MISTAKES = [
     ('"0": 600', '"3": 60', "unknown level '3'", None),
     ('"0": 600', "0: 600", "quote it", None),
     ('{"0": 5}', '{"0": 31}', "from 1 to 30", None),
-    ('{"0": 5}', '{"1": 2}', "from 1 to 1", None),
+    ('{"0": 5}', '{"1": 2}', "must be 1, not 2", None),
     ("run_ttl: 7200", "run_ttl: 28801", "from 60 to 28800", None),
     ("bind_from_level: 3", "bind_from_level: 4", "from 0 to 3", None),
     ("min_level: 2", "min_level: 3", "from 0 to 2", None),

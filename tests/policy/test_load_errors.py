@@ -26,6 +26,12 @@ ERRORS: dict[str, tuple[str, int, str]] = {
     "boolean version": ("version: true\n", 1, "whole number"),
     "empty file": ("", 1, "empty"),
     "list": ("- a\n", 1, "must be a mapping"),
+    "word for a list": (
+        "version: 1\ncatalog:\n  a: {effect: read, data_class: pii}\n",
+        3,
+        "must be a list, not 'pii': write [pii]",
+    ),
+    "nothing for a mapping": ("version: 1\ncatalog:\n", 2, "catalog is empty: a mapping must stand there"),
     "default allow": ("version: 3\ndefaults: {decision: allow}\n", 2, "i_accept_fail_open"),
     "default allow, signature false": (
         "version: 3\ni_accept_fail_open: false\ndefaults: {decision: allow}\n",
