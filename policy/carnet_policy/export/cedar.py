@@ -9,7 +9,7 @@ from typing import Any as Anything
 from carnet_policy.export.clauses import Clause, Counter, Say, Tools, clauses_of
 from carnet_policy.export.heading import heading
 from carnet_policy.export.judgement import KINDS, Target
-from carnet_policy.export.likes import Like, likes_of
+from carnet_policy.export.likes import Like, likes_of, likes_of_text
 from carnet_policy.export.terms import (
     NO,
     YES,
@@ -37,7 +37,7 @@ from carnet_policy.policy import Policy
 __all__ = ["ACTIONS", "cedar_request", "to_cedar"]
 
 ACTIONS = ("call", "call_with_approval")
-TARGET = Target(likes_of, "the elements of a list can not be judged in Cedar, which has no loops")
+TARGET = Target(likes_of, likes_of_text, "the elements of a list can not be judged in Cedar, which has no loops")
 _SCOPES = {
     Say.PERMIT: 'permit (principal, action in [Action::"call", Action::"call_with_approval"], resource',
     Say.APPROVE: 'permit (principal, action == Action::"call_with_approval", resource',

@@ -20,7 +20,8 @@ def heading(policy: Policy) -> Iterator[str]:
     approvals = policy.approvals
     groups = ", ".join(sorted(approvals.approvers)) or "anyone with the role"
     yield f"- approvals time out after {approvals.timeout} s; a denial means {approvals.on_denial}; approvers: {groups}"
-    for tool in sorted({*(policy.catalog or {}), *policy.tools}):
+    tools: set[str] = {*(policy.catalog or ()), *policy.tools}
+    for tool in sorted(tools):
         facts = policy.facts(tool)
         about = [f"data_class {', '.join(sorted(facts.data_class))}"] if facts.data_class else []
         about += [f"resource_arg {facts.resource_arg!a}"] if facts.resource_arg is not None else []

@@ -42,10 +42,11 @@ NUMBERS = ("integer", "number")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What one language has. `check_regex` raises CanNotMap for a pattern that it can not say; `no_lists` tells why
-    elements of lists can not be judged, None if they can."""
+    """What one language has. `check_regex` and `check_text` raise CanNotMap for a pattern or a text that it can not
+    say; `no_lists` tells why elements of lists can not be judged, None if they can."""
 
     check_regex: Callable[[Node], object]
+    check_text: Callable[[str], object]
     no_lists: str | None
 
 
@@ -63,6 +64,7 @@ def fields_answer(rules: Mapping[str, Constraint], reading: Reading, target: Tar
         if not plain_name(name) or name == "\ufffd":
             raise CanNotMap("an argument of this name can not be handed to other engines", name)
         try:
+            target.check_text(name)
             inner = _answer(rule, reading, target)
         except CanNotMap as problem:
             raise problem.inside(name) from None
@@ -78,7 +80,13 @@ def fields_answer(rules: Mapping[str, Constraint], reading: Reading, target: Tar
 
 
 def _answer(rule: Constraint, reading: Reading, target: Target) -> Answer:
-    checks = [*_numbers(rule), *_sizes(rule), *_strings(rule, target), *_members(rule), *_inner(rule, reading, target)]
+    checks = [
+        *_numbers(rule),
+        *_sizes(rule),
+        *_strings(rule, target),
+        *_members(rule, target),
+        *_inner(rule, reading, target),
+    ]
     fits = _kinds(rule.type)
     others = tuple(kind for kind in KINDS if kind not in fits)
     yes = both([KindIn(fits), *(check.yes for check in checks)])
@@ -146,13 +154,15 @@ def _strings(rule: Constraint, target: Target) -> Iterator[Answer]:
         if any("\ufffd" in part or not is_clean(part) for root in rule.path_within for part in root):
             raise CanNotMap("a folder of path_within holds a character that other engines do not read", "path_within")
         folders = tuple("".join(f"/{part}" for part in root) + "/" for root in rule.path_within)
+        for folder in folders:
+            _checked(target, folder, "path_within")
         yield Answer(Within(folders, True), Within(folders, False))
     if rule.url_host is not None:
         hosts = tuple(sorted(rule.url_host))
         yield Answer(Host(hosts, True), Host(hosts, False))
 
 
-def _members(rule: Constraint) -> Iterator[Answer]:
+def _members(rule: Constraint, target: Target) -> Iterator[Answer]:
     members = rule.enum
     if members is None:
         return
@@ -162,6 +172,8 @@ def _members(rule: Constraint) -> Iterator[Answer]:
     words = tuple(dict.fromkeys(member for member in members if isinstance(member, str)))
     if not all(is_clean(word) and "\0" not in word for word in words):
         raise CanNotMap("a text in enum or const holds a character that other engines do not read", "enum")
+    for word in words:
+        _checked(target, word, "enum")
     numbers = [member for member in members if isinstance(member, int | float) and not isinstance(member, bool)]
     bounds = {_units(number, "enum") for number in numbers}
     truths = {member for member in members if isinstance(member, bool)}
@@ -175,6 +187,13 @@ def _members(rule: Constraint) -> Iterator[Answer]:
         apart = (either([Below(bound, False), Over(bound, False)]) for bound in sorted(bounds))
         no.append(both([KindIn(NUMBERS), *apart]))
     yield Answer(either(yes), either(no))
+
+
+def _checked(target: Target, text: str, word: str) -> None:
+    try:
+        target.check_text(text)
+    except CanNotMap as problem:
+        raise problem.inside(word) from None
 
 
 def _inner(rule: Constraint, reading: Reading, target: Target) -> Iterator[Answer]:

@@ -7,7 +7,7 @@ from itertools import product
 from carnet_policy.export.regex import Cat, Chars, Choice, Node, Repeat
 from carnet_policy.export.unmapped import CanNotMap
 
-__all__ = ["Like", "likes_of"]
+__all__ = ["Like", "likes_of", "likes_of_text"]
 
 MOST = 64  # patterns that one regex may be written out as
 Like = tuple[str | None, ...]  # literal characters; None = any text
@@ -26,6 +26,11 @@ def likes_of(regex: Node) -> tuple[Like, ...]:
     if len(found) > MOST:
         raise _too_much()
     return tuple(dict.fromkeys(found))
+
+
+def likes_of_text(text: str) -> tuple[Like, ...]:
+    """The one pattern that is this text; Cedar can say every text."""
+    return (tuple(text),)
 
 
 def _letters(node: Chars) -> tuple[Like, ...]:

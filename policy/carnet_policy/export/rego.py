@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from carnet_policy.export.clauses import Clause, Counter, Say, Tools, clauses_of
 from carnet_policy.export.heading import heading
 from carnet_policy.export.judgement import KINDS, Target
-from carnet_policy.export.rego_regex import rego_regex
+from carnet_policy.export.rego_regex import check_rego_text, rego_regex
 from carnet_policy.export.terms import (
     NO,
     All,
@@ -36,7 +36,7 @@ from carnet_policy.policy import Policy
 
 __all__ = ["to_rego"]
 
-TARGET = Target(rego_regex, None)
+TARGET = Target(rego_regex, check_rego_text, None)
 _START = """\
 package carnet.policy
 

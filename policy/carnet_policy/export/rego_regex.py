@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from carnet_policy.export.regex import Cat, Chars, Choice, Node, Repeat
 from carnet_policy.export.unmapped import CanNotMap
 
-__all__ = ["rego_regex"]
+__all__ = ["check_rego_text", "rego_regex"]
 
 MOST_LETTERS = 64  # of a class outside ASCII, written out one by one
 MOST_TIMES = 1000  # all repetitions together; engines refuse or exhaust themselves beyond
@@ -26,6 +26,12 @@ def rego_regex(regex: Node) -> str:
     if times > MOST_TIMES:
         raise CanNotMap(f"the repetitions of its pattern go beyond {MOST_TIMES} together; use max_length", "pattern")
     return f"^(?:{_text(regex, lone=wide == 1)})$"
+
+
+def check_rego_text(text: str) -> None:
+    """Errors: CanNotMap for what not all engines compare alike: rego-cpp holds these characters in two spellings."""
+    if any(char in '"\\' or char < " " or char == "\x7f" for char in text):
+        raise CanNotMap('a text with ", \\ or control characters does not map: Rego engines compare it differently')
 
 
 def _text(node: Node, *, lone: bool) -> str:
@@ -80,10 +86,10 @@ def _chars(node: Chars) -> str:
     if len(node.ranges) == 1 and node.ranges[0][0] == node.ranges[0][1]:
         text = _char(node.ranges[0][0])
         return text if node.ranges[0][0] < 0x80 else f"(?:{text})"
-    plain = "".join(_range(low, min(high, 0x7F)) for low, high in node.ranges if low < 0x80)
     letters = sum(max(0, high - max(low, 0x80) + 1) for low, high in node.ranges)
     if letters > MOST_LETTERS:
         raise CanNotMap("a class in its pattern holds many letters outside ASCII, which does not map", "pattern")
+    plain = "".join(_range(low, min(high, 0x7F)) for low, high in node.ranges if low < 0x80)
     others = [_char(point) for low, high in node.ranges for point in range(max(low, 0x80), high + 1)]
     return f"[{plain}]" if not others else f"(?:{'|'.join([f'[{plain}]'] * bool(plain) + others)})"
 
