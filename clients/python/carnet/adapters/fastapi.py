@@ -5,6 +5,7 @@ scope, before any of the endpoint's own dependencies does anything. What FastAPI
 plain Starlette routes) keeps the application from starting, unless its full path template is named in `unguarded=`.
 """
 
+import operator
 import re
 from collections.abc import Callable, Collection, Iterator, MutableMapping
 from typing import Any
@@ -35,8 +36,9 @@ def install(guard: Guard, app: FastAPI, unguarded: Collection[str] = ()) -> None
         raise ConfigError("install the guard before the first route: routes made earlier would have no gate")
     opened = _Open(guard, app, unguarded, documentation)
     # A closure, because FastAPI's dependency_overrides can switch off a dependency that others can name.
-    app.router.dependencies.append(Depends(_gate(guard, opened)))
-    app.add_middleware(Edge, guard=guard, opened=opened.passes, check=_check(app, opened), place=opened.place)
+    gate = Depends(_gate(guard, opened))
+    app.router.dependencies.insert(0, gate)  # before those that the application was made with
+    app.add_middleware(Edge, guard=guard, opened=opened.passes, check=_check(app, gate, opened), place=opened.place)
     told: Any = _told  # one handler for requests and websockets, which Starlette's annotation does not know
     for kind in (Refused, Unavailable, Interrupted):
         app.add_exception_handler(kind, told)
@@ -92,7 +94,7 @@ def _documentation(app: FastAPI) -> frozenset[int]:
 def _gate(guard: Guard, opened: _Open) -> Callable[[HTTPConnection], Any]:
     async def carnet_gate(connection: HTTPConnection) -> None:
         endpoint = connection.scope.get("endpoint")
-        if id(endpoint) in opened.endpoints:
+        if id(endpoint) in opened.endpoints and opened.passes(connection.scope):  # its other routes are not open
             return
         tool, holder = guard.owned(endpoint), current_child()
         if tool is None:
@@ -117,40 +119,54 @@ async def _turn_away(guard: Guard, holder: Holder, tool: str | None, place: str,
         dispatch.turn_away(holder.token(""), place, refusal, kind=Kind.UNGUARDED, trace=holder.trace)
 
 
-def _check(app: FastAPI, opened: _Open) -> Callable[[], None]:
-    """Looks the routes through whenever their number changed: some are added after the first request."""
-    seen: list[int] = [-1]
+def _check(app: FastAPI, gate: Any, opened: _Open) -> Callable[[], None]:
+    """Looks the routes through whenever they are others than before: some are added after the first request."""
+    seen: list[BaseRoute] = []
 
     def check() -> None:
-        routes = list(_walk(app.router, ""))
-        if len(routes) != seen[0]:
-            for route, path in routes:
-                _coverable(route, path, opened)
-            named = (route for route, path in routes if path in opened.templates)
-            opened.endpoints = frozenset(id(getattr(route, "endpoint", route)) for route in named)
-            opened.routes, seen[0] = routes, len(routes)
+        walked = list(_walk(app.router, "", gate, behind=False))
+        found = [route for route, _, _ in walked]
+        if len(found) == len(seen) and all(map(operator.is_, found, seen)):
+            return
+        for route, path, behind in walked:
+            _coverable(route, path, opened, behind=behind)
+        named = (route for route, path, _ in walked if path in opened.templates)
+        opened.endpoints = frozenset(id(getattr(route, "endpoint", route)) for route in named)
+        opened.routes = [(route, path) for route, path, _ in walked]
+        seen[:] = found
 
     return check
 
 
-def _walk(router: Any, prefix: str) -> Iterator[tuple[BaseRoute, str]]:
-    """Every route with its full path template, those of included routers and of front-end folders too."""
+def _walk(router: Any, prefix: str, gate: Any, *, behind: bool) -> Iterator[tuple[BaseRoute, str, bool]]:
+    """Every route with its full path template and whether the gate is among its dependencies, those of included routers
+    and of front-end folders too. behind: whether the gate stands before all of this router."""
     for route in (*router.routes, *getattr(router, "_low_priority_routes", ())):
         included = getattr(route, "original_router", None)
         if included is None:
-            yield route, prefix + str(getattr(route, "path", ""))
+            own = any(one is gate for one in getattr(route, "dependencies", ()))
+            yield route, prefix + str(getattr(route, "path", "")), behind or own
         else:
-            yield from _walk(included, prefix + str(getattr(route.include_context, "prefix", "")))
+            context: Any = getattr(route, "include_context")  # noqa: B009 - FastAPI's own, without a type
+            inner = behind or any(one is gate for one in context.dependencies)
+            yield from _walk(included, prefix + str(getattr(context, "prefix", "")), gate, behind=inner)
 
 
-def _coverable(route: BaseRoute, path: str, opened: _Open) -> None:
-    if isinstance(route, APIRoute | APIWebSocketRoute) or id(route) in opened.documentation:
+def _coverable(route: BaseRoute, path: str, opened: _Open, *, behind: bool) -> None:
+    if id(route) in opened.documentation:
         return
     template = f"{path}/{{path:path}}" if isinstance(route, Mount) else path
-    if template not in opened.templates:
+    if template in opened.templates:
+        return
+    if not isinstance(route, APIRoute | APIWebSocketRoute):
         raise ConfigError(
             f"{type(route).__name__} {path or route!r} can't be guarded: FastAPI's dependencies do not reach it; make "
             f"it a FastAPI route, or name {template!r} in unguarded="
+        )
+    if not behind:
+        raise ConfigError(
+            f"{type(route).__name__} {path!r} was put into the list of routes by hand, so the gate is not among its "
+            f"dependencies; use the application's own methods or include_router, or name {template!r} in unguarded="
         )
 
 

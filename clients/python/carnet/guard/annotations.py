@@ -156,15 +156,20 @@ def _model(kind: type, where: str, inside: tuple[type, ...]) -> Form:
         members = {name: _form(hint, f"{where}.{name}", inside) for name, hint in hints.items()}
         return Fields(members, frozenset(kind.__required_keys__), kind.__name__)  # type: ignore[attr-defined]
     if dataclasses.is_dataclass(kind):
+        _closed(kind, getattr(kind, "__pydantic_config__", None), where)
         hints = get_type_hints(kind, include_extras=True)
         names = [field.name for field in dataclasses.fields(kind)]
         return Model(kind, {name: _form(hints[name], f"{where}.{name}", inside) for name in names})
     if _is_pydantic(kind):
-        if getattr(kind, "model_config", {}).get("extra") == "allow":
-            raise ConfigError(f"{where}: {kind.__name__} takes fields that it does not name; no rule could see them")
+        _closed(kind, getattr(kind, "model_config", None), where)
         fields: Mapping[str, Any] = getattr(kind, "model_fields")  # noqa: B009
         return Model(kind, {name: _form(field.annotation, f"{where}.{name}", inside) for name, field in fields.items()})
     raise _formless(kind, where)
+
+
+def _closed(kind: type, config: Mapping[str, Any] | None, where: str) -> None:
+    if config is not None and config.get("extra") == "allow":
+        raise ConfigError(f"{where}: {kind.__name__} takes fields that it does not name; no rule could see them")
 
 
 def _is_pydantic(kind: type) -> bool:

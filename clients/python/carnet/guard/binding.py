@@ -44,7 +44,7 @@ class Binding:
 
     def __init__(self, fn: Callable[..., Any], tool: str, context: Collection[str] = ()) -> None:
         self.tool = tool
-        given = inspect.signature(fn)
+        given = _signature(fn, tool)
         unknown = set(context) - given.parameters.keys()
         if unknown:
             raise ConfigError(f"{tool}: context= names {sorted(unknown)}, which the function does not take")
@@ -135,7 +135,7 @@ def _parameter(
         raise ConfigError(f"{tool}: *args and **kwargs would let arguments pass that no rule names")
     position = given.kind is inspect.Parameter.POSITIONAL_ONLY
     injected = _Parameter(given.name, None, False, given.default, position)
-    if given.name in context or (first and given.name in ("self", "cls")):
+    if given.name in context or (first and _is_receiver(fn, given)):
         return injected
     try:
         annotation = evaluate(fn, given, locals_)
@@ -148,6 +148,23 @@ def _parameter(
         return injected
     default = given.default.default if _is_field(given.default) else given.default
     return _Parameter(given.name, form_of(annotation, f"{tool}: {given.name}"), is_model(annotation), default, position)
+
+
+def _is_receiver(fn: Callable[..., Any], first: inspect.Parameter) -> bool:
+    """Whether the first parameter is the object or class of a method. A function outside a class that names an argument
+    `cls` takes it from its caller like any other."""
+    within = str(getattr(fn, "__qualname__", "")).rpartition(".")[0]
+    return first.name in ("self", "cls") and within != "" and not within.endswith("<locals>")
+
+
+def _signature(fn: Callable[..., Any], tool: str) -> inspect.Signature:
+    try:
+        return inspect.signature(fn)
+    except (TypeError, ValueError):
+        raise ConfigError(
+            f"{tool}: {type(fn).__name__} has no signature that could be read; a classmethod is guarded below "
+            "@classmethod, where it is a function"
+        ) from None
 
 
 def _is_field(default: Any) -> bool:

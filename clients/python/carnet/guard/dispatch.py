@@ -7,11 +7,12 @@ verify -> clear -> decide -> approval -> durable intent -> freshness and policy 
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from carnet.audit import Kind
 from carnet.current import Holder, current_child
-from carnet.errors import Interrupted, Refused, Unavailable, refused
+from carnet.errors import ConfigError, Interrupted, Refused, Unavailable, refused
 from carnet.failpoints import hit
 from carnet.guard.binding import Frozen
 from carnet.guard.case import Case, admit, covered, proven, verified
@@ -34,6 +35,8 @@ _START = 2.0  # the same for one that has only just begun to listen
 _IN_PROCESS = 50.0  # seconds that a call waits for a person, unless it is said otherwise
 _YES = 1.0  # seconds for which the broker's yes needs no second asking at level 2
 _THREADS = 128  # calls of one event loop that may wait for the broker at once
+_LATER = frozenset({CoroutineType, GeneratorType, AsyncGeneratorType})
+_UNRUN = "returned what would run later"
 _MENDS = {Reason.STALE, Reason.NOT_READY}
 
 
@@ -262,7 +265,7 @@ class Dispatch:
     # the call and after it
     def _watched(self, opened: Opened, running: Running, call: Callable[[], R]) -> R:
         try:
-            return call()
+            result = call()
         except Exception as fault:
             self._lanes.end(opened, "failed", type(fault).__name__)
             if running.killed is not None:
@@ -271,6 +274,10 @@ class Dispatch:
         except BaseException as fault:
             self._lanes.end(opened, "unknown", type(fault).__name__)
             raise
+        if type(result) in _LATER:
+            self._lanes.end(opened, "unknown", _UNRUN)
+            raise _postponed(opened.case.tool, result)
+        return result
 
     async def _awatched(self, opened: Opened, running: Running, scope: Any, call: Callable[[], Awaitable[R]]) -> R:
         results: list[R] = []
@@ -285,6 +292,9 @@ class Dispatch:
         except BaseException as fault:  # the caller cancelled
             await self._aend(opened, "unknown", type(fault).__name__)
             raise
+        if results and type(results[0]) in _LATER:
+            await self._aend(opened, "unknown", _UNRUN)
+            raise _postponed(opened.case.tool, results[0])
         if results:
             return results[0]
         # The scope swallowed a cancellation that was ours: the tool was stopped somewhere in the middle.
@@ -305,6 +315,16 @@ class Dispatch:
 
         with anyio.CancelScope(shield=True):
             await _threaded(self._lanes.end, opened, outcome, detail)
+
+
+def _postponed(tool: str, result: Any) -> ConfigError:
+    """A tool must be done when its call returns: what runs afterwards runs unwatched, after a revocation too."""
+    if isinstance(result, CoroutineType | GeneratorType):
+        result.close()
+    return ConfigError(
+        f"{tool} returned a {type(result).__name__}, which would run after the guard has let go of the call; make the "
+        "tool `async def`, or return what it yields as a list"
+    )
 
 
 async def _written(lanes: Lanes, line: str) -> None:

@@ -7,11 +7,12 @@ without a JSON form raises ConfigError when the tool is decorated.
 
 import copy
 import enum
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from math import isfinite
+from math import copysign, isfinite
 from typing import Any
 from uuid import UUID
 
@@ -35,6 +36,8 @@ __all__ = [
 ]
 
 _DEEPEST = 16
+_SAFE = 2**53
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Unfit(Exception):
@@ -61,7 +64,7 @@ class Exact(Form):
 
     def freeze(self, value: Any) -> Any:
         if type(value) in self._kinds:
-            return value
+            return _scalar(value)
         raise Unfit(f"is {_kind(value)}, not {self._kinds[0].__name__}")
 
 
@@ -187,7 +190,7 @@ class Number(Form):
     def freeze(self, value: Any) -> Any:
         if type(value) is not Decimal:
             raise Unfit(f"is {_kind(value)}, not Decimal")
-        if not value.is_finite() or value.adjusted() > 20:
+        if not value.is_finite() or not -_SAFE < value < _SAFE:
             raise Unfit("is a Decimal that no JSON number equals")
         if value != value.to_integral_value() and Decimal(repr(float(value))) != value:
             raise Unfit("is a Decimal that no JSON number equals")
@@ -243,12 +246,8 @@ TEXTUAL: dict[type, Form] = {UUID: Textual(UUID, str), date: Textual(date, _day)
 
 def _plain(value: Any, depth: int) -> Any:
     kind = type(value)
-    if kind is str or kind is int or kind is bool or value is None:
-        return value
-    if kind is float:
-        if isfinite(value):
-            return value
-        raise Unfit("is a float that JSON does not have")
+    if kind is str or kind is int or kind is float or kind is bool or value is None:
+        return _scalar(value)
     if depth > _DEEPEST:
         raise Unfit("is nested too deep")
     if kind is list:
@@ -258,9 +257,27 @@ def _plain(value: Any, depth: int) -> Any:
     raise Unfit(f"is {_kind(value)}, no JSON value")
 
 
+def _scalar(value: Any) -> Any:
+    """The value, if it has a canonical form (`carnet.arguments`): what the broker could not record is refused here too,
+    so that no call depends on who decides it."""
+    kind = type(value)
+    if kind is str:
+        if not value.isascii() and _SURROGATE.search(value) is not None:
+            raise Unfit("holds half a surrogate pair")
+    elif kind is int:
+        if not -_SAFE < value < _SAFE:
+            raise Unfit("is an integer that is not below 2^53")
+    elif kind is float:
+        if not isfinite(value):
+            raise Unfit("is a float that JSON does not have")
+        if value == 0 and copysign(1, value) < 0:
+            raise Unfit("is minus zero")
+    return value
+
+
 def _key(name: Any) -> str:
     if type(name) is str:
-        return name
+        return str(_scalar(name))
     raise Unfit("has a member whose name is no string")
 
 

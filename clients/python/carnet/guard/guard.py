@@ -215,6 +215,11 @@ class Guard:
         if owner is not None:
             if owner[0] is not self:
                 raise ConfigError(f"{owner[1]} has another guard already; a function is guarded once")
+            if name not in (None, owner[1]):
+                raise ConfigError(
+                    f"this is the tool {owner[1]} already, or looks like it (functools.wraps copies the mark): "
+                    f"it can't be guarded as {name} too"
+                )
             return fn
         tool = name or _name(fn)
         if TOOL_NAME.fullmatch(tool) is None:

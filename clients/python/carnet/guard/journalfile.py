@@ -8,6 +8,7 @@ import errno
 import fcntl
 import json
 import os
+import stat
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +17,8 @@ from typing import Any
 __all__ = ["SUFFIX", "JournalFile", "encode_line", "lock", "read_lines"]
 
 SUFFIX = ".journal"
+_LONGEST = 1024 * 1024  # bytes of a line, which is more than the broker takes
+_NOT_OURS = (errno.ENOENT, errno.ELOOP, errno.EPERM, errno.EACCES, errno.ENXIO, errno.EISDIR)
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode  # made once: it is slow
 
 
@@ -61,11 +64,14 @@ class JournalFile:
 
 
 def lock(path: Path) -> int | None:
-    """A descriptor that holds the file's lock, or None while its process lives (or the file is gone)."""
+    """A descriptor that holds the file's lock, or None while its process lives (or the file is gone, or is none of
+    ours)."""
     try:
-        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return None
+        fd = _own(path, os.O_RDWR)
+    except OSError as fault:
+        if fault.errno in _NOT_OURS:
+            return None
+        raise
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as fault:
@@ -78,13 +84,24 @@ def lock(path: Path) -> int | None:
 
 def read_lines(path: Path, after: int = 0, offset: int = 0) -> Iterator[tuple[int, Mapping[str, Any], int]]:
     """(number, record, offset behind it) of every whole line behind `offset` whose number is later than `after`."""
-    with path.open("rb") as file:
+    with open(_own(path, os.O_RDONLY), "rb") as file:
         file.seek(offset)
-        for raw in file:
+        while raw := file.readline(_LONGEST):
             offset += len(raw)
             read = _read(raw)
             if read is not None and read[0] > after:
                 yield read[0], read[1], offset
+
+
+def _own(path: Path, flags: int) -> int:
+    """Open a regular file of this user. Where others may write to the folder, what they put there is no record of ours:
+    not a link to another file, not a pipe that is never at its end. OSError (EPERM) for such a thing."""
+    fd = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    found = os.fstat(fd)
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+        os.close(fd)
+        raise PermissionError(errno.EPERM, "no journal file of this user", str(path))
+    return fd
 
 
 def encode_line(number: int, record: Mapping[str, Any] | str) -> bytes:

@@ -74,7 +74,7 @@ def _by_status(status: int) -> Reason:
 def _object(body: bytes) -> dict[str, Any] | None:
     try:
         found = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
 
