@@ -1,10 +1,10 @@
 # Everything runs from .venv, which every target makes from the hashed lock when it is missing or outdated.
 BIN := .venv/bin
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test check bench serve cases format lock
+.PHONY: help venv demo test check bench serve cases format lock bench-policy
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 venv:  ## make or update .venv (every other target does this by itself)
 	@PYTHON='$(PYTHON)' .ci/venv
@@ -22,6 +22,13 @@ check: venv  ## style, types, layers, locks, file sizes
 
 bench: venv  ## speed, as ratios inside one run, against their floors
 	@$(BIN)/python -m bench $(ARGS)
+
+BENCH_BIN := .venv-bench/bin
+bench-policy: venv  ## a policy decision against cedarpy, regopy and pycasbin (in a venv of their own)
+	@[ -x $(BENCH_BIN)/python ] || $(BIN)/python -m venv .venv-bench
+	@cmp -s bench/policy/requirements-bench.txt .venv-bench/installed.txt || { \
+	  $(BENCH_BIN)/python -m bench.policy.install && cp bench/policy/requirements-bench.txt .venv-bench/installed.txt || true; }
+	@PYTHONPATH=.:policy $(BENCH_BIN)/python -m bench.policy
 
 serve: venv  ## a broker for trying things out, on loopback
 	@$(BIN)/carnet dev
