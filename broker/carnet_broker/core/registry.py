@@ -3,7 +3,7 @@
 A registry is made by `carnet_broker.config` from `carnet.yaml`, or directly in tests. It holds no rule of its own.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_RUN_TTL", "Agent", "Client", "Host", "Limits", "Operator", "Registry", "Role"]
 
+Chain = Sequence[tuple[str, str, str]]  # (delegation, agent, client), the run first
 MAX_RUN_TTL = 28_800  # seconds: an older run has ended
 
 
@@ -108,6 +109,19 @@ class Registry:
 
     def agent(self, name: str) -> Agent | None:
         return self.agents.get(name)
+
+    def strangers(self, chain: Chain) -> tuple[str, ...]:
+        """The agents of a delegation's chain, and the client that opened its run, that are not registered any more."""
+        _, opener, client = chain[0]
+        known = self.clients.get(client)
+        gone = [f"the agent {agent}" for _, agent, _ in chain if agent not in self.agents]
+        return (*gone, *(() if known is not None and known.agent == opener else (f"the client {client}",)))
+
+    def lost(self, chain: Chain, tools: Iterable[str]) -> tuple[str, ...]:
+        """The tools of a delegation that its agent may not call any more, or that its parent may not give any more."""
+        to, by = self.agents.get(chain[-1][1]), self.agents.get(chain[-2][1]) if len(chain) > 1 else None
+        held = frozenset() if to is None or by is None else to.tools & (by.tools | by.grants)
+        return tuple(sorted(set(tools) - held))
 
     def host_of(self, tool: str) -> Host | None:
         """The one host that serves this tool."""

@@ -93,6 +93,10 @@ async def _may_answer(
         return Refusal(Reason.SELF_APPROVAL, f"{gone} unknown and nobody can approve. Deny or withdraw it instead.")
     if operator.name in _own(opener, delegation):
         return Refusal(Reason.SELF_APPROVAL)
+    missing = (*registry.strangers(delegation.chain), *registry.lost(delegation.chain, delegation.envelope.tools))
+    if missing:
+        no = f"The registry changed since it was asked; not there any more: {', '.join(missing)}. Deny or withdraw it."
+        return Refusal(Reason.SCOPE_NOT_GRANTABLE, no)
     return await _fresh_proof(ctx, who, operator, passphrase)
 
 

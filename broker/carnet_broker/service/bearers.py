@@ -56,6 +56,8 @@ async def verify_access(ctx: Context, token: str) -> Claims | Refusal:
     refused = living(claims.iat, claims.nbf, claims.exp, (), {}, await ctx.store.now())
     if refused is None:
         refused = ended_by(revoked, carried, claims.iat)
+    if refused is None:
+        refused = _unregistered(ctx, claims)
     return claims if refused is None else refused
 
 
@@ -67,6 +69,13 @@ def genuine(ctx: Context, token: str) -> tuple[Claims, str] | Refusal:
     if not opened.claims.is_root and host_name(ctx, opened.claims) is None:
         return Refusal(Reason.TOKEN_AUD, "The token's audience is no host of its tenant.")
     return opened.claims, opened.kid
+
+
+def _unregistered(ctx: Context, claims: Claims) -> Refusal | None:
+    """What was taken out of the registry while its tokens live has no say any more."""
+    registry = ctx.registries.get(claims.tenant)
+    gone = registry.strangers(claims.delegation.chain) if registry is not None else ()
+    return Refusal(Reason.TOKEN_ENDED, f"Not registered any more: {', '.join(gone)}.") if gone else None
 
 
 def host_name(ctx: Context, claims: Claims) -> str | None:

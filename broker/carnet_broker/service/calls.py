@@ -138,6 +138,8 @@ async def _ask(ctx: Context, opened: _Opened, request: CallRequest, key: str | N
         dict(request.args),
     )
     uncovered = digest if isinstance(digest, Refusal) else clear(claims, request.tool, request.args, revoked=untils)
+    if uncovered is None and registry.lost(row.chain, (request.tool,)):
+        uncovered = Refusal(Reason.SCOPE_MISSING, f"{request.tool} was taken from the agent or its parent since.")
     return Asked(
         claims=claims,
         row=row,

@@ -84,6 +84,10 @@ async def _plan(
         return Refusal(Reason.APPROVAL_PENDING, "Nobody has approved the delegation yet; no token exists.")
     if state.reason is not None or state.start is None or found.approval is None:
         return Refusal(state.reason or Reason.INTERNAL, "The delegation has ended.")
+    lost = registry.lost(row.chain, row.envelope.tools)
+    if lost:
+        no = f"The registry changed since the spawn; these may not be called or given any more: {', '.join(lost)}."
+        return Refusal(Reason.SCOPE_NOT_GRANTABLE, no)
     made = tokens_of(ctx, registry, row, found.approval, hosts, now)
     if isinstance(made, Refusal):
         return made
