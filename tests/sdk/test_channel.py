@@ -29,7 +29,7 @@ class Flaky:
 
 
 def send(flaky: Flaky, ask: Ask, timeout: float = 5.0) -> dict[str, object]:
-    channel = Channel("http://broker.example", timeout=timeout, transport=httpx2.MockTransport(flaky))
+    channel = Channel("https://broker.example", timeout=timeout, transport=httpx2.MockTransport(flaky))
     try:
         return channel.send(ask)
     finally:
@@ -38,7 +38,7 @@ def send(flaky: Flaky, ask: Ask, timeout: float = 5.0) -> dict[str, object]:
 
 def asend(flaky: Flaky, ask: Ask) -> dict[str, object]:
     async def main() -> dict[str, object]:
-        channel = AsyncChannel("http://broker.example", timeout=5.0, transport=httpx2.MockTransport(flaky))
+        channel = AsyncChannel("https://broker.example", timeout=5.0, transport=httpx2.MockTransport(flaky))
         try:
             return await channel.send(ask)
         finally:
@@ -74,7 +74,7 @@ def test_trying_again_ends_within_the_time_of_one_request() -> None:
 
 
 def test_a_forked_process_opens_connections_of_its_own() -> None:
-    channel = Channel("http://broker.example", timeout=1.0, transport=httpx2.MockTransport(Flaky(0)))
+    channel = Channel("https://broker.example", timeout=1.0, transport=httpx2.MockTransport(Flaky(0)))
     mine = channel.client()
     child = os.fork()
     if child == 0:

@@ -6,13 +6,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import jwt
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 import carnet
-from carnet import ApprovalPending, ConfigError, Credential, Interrupted, Refused, Unavailable
+from carnet import ApprovalPending, Broker, ConfigError, Credential, Guard, Interrupted, Refused, Unavailable
 from carnet.errors import refused
 from carnet.reasons import Reason, Refusal
 from carnet.wire import answer, place, retry, settings
@@ -152,6 +153,36 @@ def test_refusals_and_interruptions_say_what_they_are() -> None:
 def test_a_url_that_is_none_is_a_config_error(url: str) -> None:
     with pytest.raises(ConfigError):
         place.base(url)
+
+
+@pytest.mark.parametrize(
+    "host", ["carnet.example", "localhost.example:8420", "127.0.0.1.example", "10.0.0.7", "0.0.0.0"]
+)
+def test_plain_http_leaves_this_machine_with_nothing(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[httpx2.Request] = []
+
+    def record(request: httpx2.Request) -> httpx2.Response:
+        sent.append(request)
+        return httpx2.Response(500)
+
+    transport, credential, url = httpx2.MockTransport(record), Credential.secret("app", "s" * 43), f"HTTP://{host}"
+    with pytest.raises(ConfigError, match="not https"):
+        Broker(url, credential=credential, transport=transport).run().__enter__()
+    with pytest.raises(ConfigError, match="not https"):
+        Guard("desk", url=url, credential=credential, transport=transport).ready()
+    monkeypatch.setenv("CARNET_URL", url)
+    with pytest.raises(ConfigError, match="not https"):
+        Broker(credential=credential, transport=transport).run().__enter__()
+    with pytest.raises(ConfigError, match="not https"):
+        Guard("desk", credential=credential, transport=transport).ready()
+    assert sent == []
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:8420", "http://localhost", "http://[::1]:1", "https://carnet.example"]
+)
+def test_a_broker_is_reached_over_https_or_on_this_machine(url: str) -> None:
+    assert place.base(url + "/") == url
 
 
 def test_a_development_issuer_may_be_given_as_the_url() -> None:

@@ -12,7 +12,7 @@ from carnet.cli.problems import Exit, Problem
 from carnet.cli.session import Session, save
 from carnet.cli.terminal import ask_secret
 from carnet.errors import ConfigError
-from carnet.wire.place import base, is_loopback
+from carnet.wire.place import base
 
 __all__ = ["register"]
 
@@ -43,8 +43,6 @@ def _check_private(address: str) -> None:
         base(address)
     except ConfigError as fault:
         raise Problem(str(fault), Exit.USAGE) from None
-    if not address.lower().startswith("https:") and not is_loopback(address):
-        raise Problem(f"{address} is not https: anybody on the way would read the passphrase.", Exit.USAGE)
 
 
 def _proved(address: str, body: Mapping[str, Any]) -> dict[str, Any]:

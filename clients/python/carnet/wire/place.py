@@ -11,7 +11,9 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def base(url: str) -> str:
-    """The address that paths are appended to. A development issuer may be given as the URL: its `/dev` is no path."""
+    """The address that paths are appended to: https, or http to this machine, for whatever is sent there holds a secret
+    or a token (RFC 6749 §3.2, RFC 6750 §5.3). Raises ConfigError. A development issuer may be given as the URL: its
+    `/dev` is no path."""
     try:
         parts = urlsplit(url)
         _ = parts.port
@@ -19,6 +21,11 @@ def base(url: str) -> str:
         raise ConfigError(f"the broker's URL {url!r} is malformed") from None
     if parts.scheme not in _PORTS or not parts.hostname or parts.query or parts.fragment or parts.username:
         raise ConfigError(f"the broker's URL {url!r} must be https://host[:port] (http:// on loopback)")
+    if parts.scheme != "https" and not is_loopback(url):
+        raise ConfigError(
+            f"the broker's URL {url!r} is not https: anybody on the way would read secrets and tokens; http:// is for "
+            "loopback (127.0.0.1, ::1, localhost) only"
+        )
     plain = url.rstrip("/")
     return plain.removesuffix("/dev") if is_loopback(url) and parts.path.rstrip("/") == "/dev" else plain
 
