@@ -23,8 +23,9 @@ agents:
   researcher:
     tools: [search, send_email]
 
-# What authenticates: each client is one agent, or the guard of one host. Put the SHA-256 of a secret of 32 random bytes
-# here (openssl rand -hex 32 makes one; printf %s SECRET | sha256sum its hash), or public keys.
+# What authenticates: each client is one agent, or the guard of one host. Put the SHA-256 of a secret of 32 bytes or
+# more here, or public keys. python -c "import secrets; print(secrets.token_urlsafe(32))" makes a secret, and
+# printf %s SECRET | sha256sum its hash; a shorter secret is refused, whatever its hash.
 # clients:
 #   assistant-app: {{agent: assistant, secret_sha256: "…"}}
 #   tools-server:  {{host: tools, keys: tools-server.jwks.json}}

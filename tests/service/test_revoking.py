@@ -1,6 +1,7 @@
 """Revocation, introspection, the feed, and who sees what."""
 
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 from carnet.clock import ManualClock
 from carnet.reasons import Reason, Refusal
-from carnet_broker.core.registry import Role
+from carnet_broker.core.registry import Client, Role
 from carnet_broker.service.principals import Bearer, Principal
 from carnet_broker.service.views import (
     Fallen,
@@ -271,6 +272,19 @@ async def test_clients_prove_a_secret(world: World) -> None:
     for client, secret in (("support-app", "wrong"), ("nobody", SECRET), ("support-app", "")):
         refused = good(await world.service.client_by_secret(client, secret), Refusal)
         assert refused == Refusal(Reason.CLIENT_AUTH)
+
+
+@pytest.mark.parametrize(
+    ("secret", "taken"), [("s" * 31, 0), ("s" * 32, 1), ("ß" * 16, 1), ("s" * 1024, 1), ("s" * 1025, 0)]
+)
+async def test_a_secret_of_another_length_is_refused_whatever_hash_is_registered(
+    world: World, secret: str, taken: int
+) -> None:
+    known = Client(id="support-app", agent="support", secret_sha256=sha256(secret.encode()).hexdigest())
+    whole = world.context.registries["acme"]
+    world.context.registries = {"acme": replace(whole, clients={**whole.clients, known.id: known})}
+    said = await world.service.client_by_secret(known.id, secret)
+    assert said == (PARENT if taken else Refusal(Reason.CLIENT_AUTH))
 
 
 async def test_operators_look_at_delegations_trees_and_records(world: World) -> None:

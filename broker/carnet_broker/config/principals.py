@@ -62,7 +62,10 @@ def _client(key: str, entry: Part, folder: Path, sources: Sources) -> Client:
     if ("agent" in given) == ("host" in given):
         raise entry.error(f"{entry.name} must have either agent: or host:, and not both")
     if ("keys" in given) == ("secret_sha256" in given):
-        raise entry.error(f"{entry.name} must have either keys: or secret_sha256:, and not both")
+        raise entry.error(
+            f"{entry.name} must have either keys: or secret_sha256: (the SHA-256 of a secret of 32 or more bytes, such "
+            'as python -c "import secrets; print(secrets.token_urlsafe(32))" prints), and not both'
+        )
     return Client(
         id=key,
         agent=name(given["agent"]) if "agent" in given else None,

@@ -16,18 +16,22 @@ __all__ = ["by_assertion", "by_secret"]
 
 _FAILED = Refusal(Reason.CLIENT_AUTH)
 _NOBODY = "0" * 64
+_MIN_SECRET, _MAX_SECRET = 32, 1024  # bytes; what is shorter can be guessed, whoever registered its hash
 
 
 async def by_secret(ctx: Context, client: str, secret: str) -> Principal | Refusal:
-    """A client that proves a secret. The comparison takes the same time for a client that does not exist."""
-    sent = sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+    """A client that proves a secret of 32 to 1024 bytes. The comparison takes the same time for a client that does not
+    exist, and is made for a secret of another length too."""
+    given = secret.encode("utf-8", "surrogatepass")
+    sent = sha256(given).hexdigest()
     proven = None
     for registry, known in _named(ctx, client):
         if hmac.compare_digest(known.secret_sha256 or _NOBODY, sent) and known.secret_sha256 is not None:
             proven = _principal(registry, known)
     if proven is None:
         hmac.compare_digest(_NOBODY, sent)
-    return proven or _FAILED
+    fits = _MIN_SECRET <= len(given) <= _MAX_SECRET
+    return proven if proven is not None and fits else _FAILED
 
 
 async def by_assertion(ctx: Context, assertion: str) -> Principal | Refusal:

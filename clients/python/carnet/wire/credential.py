@@ -10,11 +10,11 @@ __all__ = ["Credential"]
 
 _ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _LIFETIME = 60  # seconds; the broker accepts up to 300
-_SECRET_BYTES = 32
+_MIN_SECRET, _MAX_SECRET = 32, 1024  # bytes, as the broker takes them
 
 
 class Credential:
-    """One client's credential: a P-256 key (`Credential.key`) or a secret of at least 32 random bytes (`.secret`)."""
+    """One client's credential: a P-256 key (`Credential.key`) or a secret of 32 to 1024 bytes (`.secret`)."""
 
     __slots__ = ("_pem", "_private", "_secret", "client_id")
 
@@ -35,9 +35,12 @@ class Credential:
 
     @classmethod
     def secret(cls, client_id: str, secret: str) -> "Credential":
-        """A shared secret. ConfigError if it is shorter than 32 characters."""
-        if len(secret) < _SECRET_BYTES:
-            raise ConfigError(f"the secret of client {client_id} is shorter than {_SECRET_BYTES} characters")
+        """A shared secret. ConfigError if it is shorter than 32 bytes or longer than 1024."""
+        if not _MIN_SECRET <= len(secret.encode("utf-8", "surrogatepass")) <= _MAX_SECRET:
+            raise ConfigError(
+                f"the secret of client {client_id} must have {_MIN_SECRET} to {_MAX_SECRET} bytes; make one with "
+                'python -c "import secrets; print(secrets.token_urlsafe(32))"'
+            )
         return cls(client_id, secret=secret)
 
     @classmethod
