@@ -85,8 +85,11 @@ class Lanes:
     def ask(self, case: Case, max_wait: float, stop: Stop) -> Opened:
         """Let the broker decide, and wait for a person where it says so. Raises Refused or Unavailable."""
         answer = self._asking.until_allowed(case, max_wait, stop)
-        digest = str(answer["policy"]["digest"])
-        return Opened(case=case, call=str(answer["call_id"]), local=False, digest=digest, at=self._state.clock.mono())
+        policy, call = answer.get("policy"), answer.get("call_id")
+        digest = policy.get("digest") if isinstance(policy, Mapping) else None
+        if not isinstance(digest, str) or not isinstance(call, str):
+            raise Unavailable("the broker's yes names no call or no policy; nothing ran")
+        return Opened(case=case, call=call, local=False, digest=digest, at=self._state.clock.mono())
 
     def still(self, opened: Opened) -> Refusal | None:
         """Ask the broker whether its yes still holds."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from carnet.clock import Clock
-from carnet.errors import Refused
+from carnet.errors import Refused, Unavailable
 from carnet.reasons import CATALOGUE, Reason
 from carnet.wire.ask import Ask
 from carnet.wire.channel import Channel
@@ -66,8 +66,10 @@ class OwnBearer(Bearer):
         proof = self._credential.proof(self._issuer, self._clock.now(), secrets.token_hex(16))
         form = {"grant_type": "client_credentials", "scope": "guard", **proof}
         answer = self._channel.send(Ask(method="POST", path="/oauth2/token", form=form))
-        life = float(answer["expires_in"])
-        return str(answer["access_token"]), asked + max(life - _RENEW, life / 2)
+        token, life = answer.get("access_token"), answer.get("expires_in")
+        if type(token) is not str or type(life) is not int or life <= 0:
+            raise Unavailable("the broker's answer to the guard's credential carries no token with an end")
+        return token, asked + max(life - _RENEW, life / 2)
 
 
 class ChildBearer(Bearer):

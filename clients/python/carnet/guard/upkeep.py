@@ -5,7 +5,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-from carnet.errors import CarnetError, Refused
+from carnet.errors import CarnetError, Refused, Unavailable
 from carnet.guard.shipper import Shipper
 
 __all__ = ["Upkeep"]
@@ -67,6 +67,10 @@ class Upkeep:
                 self._owed[0]()
             except Refused as refused:
                 _log.info("the broker answered a late report: %s", refused)
+            except Unavailable:
+                raise
+            except Exception:  # noqa: BLE001 - a report that can't be made must not keep the others, and the journal, back
+                _log.exception("a report could not be made and is given up")
             self._owed.popleft()
 
     def _tell(self, fault: Exception) -> None:
