@@ -18,6 +18,7 @@ __all__ = ["SUFFIX", "JournalFile", "encode_line", "lock", "read_lines"]
 
 SUFFIX = ".journal"
 _LONGEST = 1024 * 1024  # bytes of a line, which is more than the broker takes
+_DIGITS = 18  # of a line's number
 _NOT_OURS = (errno.ENOENT, errno.ELOOP, errno.EPERM, errno.EACCES, errno.ENXIO, errno.EISDIR)
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode  # made once: it is slow
 
@@ -114,14 +115,14 @@ def encode_line(number: int, record: Mapping[str, Any] | str) -> bytes:
 def _read(raw: bytes) -> tuple[int, Mapping[str, Any]] | None:
     head, _, rest = raw.partition(b" ")
     check, _, body = rest.partition(b" ")
-    if not raw.endswith(b"\n") or not head.isdigit():
+    if not raw.endswith(b"\n") or not head.isdigit() or len(head) > _DIGITS:
         return None
     body = body[:-1]
     if check != b"%08x" % zlib.crc32(head + b" " + body):
         return None
     try:
         record = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return (int(head), record) if isinstance(record, dict) else None
 
