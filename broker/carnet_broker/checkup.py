@@ -12,9 +12,15 @@ from carnet_broker.keys import KeyRing, KeysError
 from carnet_broker.main import StartRefused, check_keys, check_public_issuer
 from carnet_broker.settings import Settings
 from carnet_broker.store.base import Unavailable
-from carnet_broker.store.open import open_store
+from carnet_broker.store.look import Missing, look
+from carnet_broker.store.open import store_path
 
 __all__ = ["Finding", "examine"]
+
+_FORGETS = (
+    "`carnet recover --accept-loss` begins an empty one, which forgets every revocation (what was revoked lives until "
+    "it expires), every run and approval, what history rules counted, and the audit record"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +32,11 @@ class Finding:
     problem: str | None = None
 
 
-async def examine(settings: Settings) -> list[Finding]:
+def examine(settings: Settings) -> list[Finding]:
     """All findings, in the order in which `carnet serve` would meet them."""
     keys, key_finding = _keys(settings)
     found = [_issuer(settings), key_finding, *_config(settings)]
-    found.append(await _store(settings, keys))
+    found.append(_store(settings, keys))
     found.append(_listen(settings))
     return found
 
@@ -70,22 +76,26 @@ def _tenant(registries: Mapping[str, Registry], tenant: str) -> Finding:
     return Finding("configuration", fact)
 
 
-async def _store(settings: Settings, keys: KeyRing | None) -> Finding:
+def _store(settings: Settings, keys: KeyRing | None) -> Finding:
     try:
-        store = open_store(settings.store.get_secret_value())
+        health = look(store_path(settings.store.get_secret_value()))
+    except Missing as fault:
+        if keys is None:
+            return Finding(
+                "store", "missing", f"{fault}; restore it, or make it with `carnet init` if there never was one"
+            )
+        restore = "`carnet serve` refuses until it is restored from a backup"
+        return Finding("store", "missing", f"{fault}; {restore}. Without a backup {_FORGETS}")
     except Unavailable as fault:
         return Finding("store", "in use", f"{fault} (a running broker is well: ask its /readyz)")
     except ConfigError as fault:
         return Finding("store", "unusable", str(fault))
-    try:
-        health = await store.health()
-    finally:
-        await store.close()
     fact = ", ".join(f"{name} {value}" for name, value in health.facts.items())
     if health.problems:
         return Finding("store", fact, health.problems[0])
     if keys is not None and health.epoch != keys.epoch_marker:
-        return Finding("store", fact, "it is not the store of these keys; restore it, or run `carnet recover`")
+        problem = "it is not the store of these keys: `carnet serve` refuses until that is restored from a backup"
+        return Finding("store", fact, f"{problem}. Without a backup {_FORGETS}")
     return Finding("store", fact)
 
 

@@ -94,7 +94,7 @@ def _doctor(as_json: Json = False) -> None:
     with _problems():
         from carnet_broker.checkup import examine
 
-        found = asyncio.run(examine(_settings()))
+        found = examine(_settings())
     if as_json:
         print_json([{"what": f.what, "fact": f.fact, "problem": f.problem} for f in found])
     else:

@@ -1,6 +1,7 @@
 """init makes what serve needs; serve refuses, in one sentence with the fix, whatever would make it unsafe."""
 
 import asyncio
+import json
 import signal
 import stat
 import subprocess
@@ -20,6 +21,8 @@ from carnet_broker.initialise import initialise
 from carnet_broker.keys import KeyRing
 from carnet_broker.main import StartRefused, open_broker
 from carnet_broker.settings import Settings, load_settings
+from carnet_broker.store.look import look
+from carnet_broker.store.sqlite import SqliteStore
 
 ISSUER = "https://carnet.example.com"
 
@@ -160,7 +163,60 @@ def test_doctor_finds_nothing_after_init_and_a_lost_store_later(command: CliRunn
         path.unlink()
     found = command.invoke(build(), ["doctor", "--json"])
     assert found.exit_code == 1
-    assert "carnet recover" in found.output
+    (store,) = [finding for finding in json.loads(found.output) if finding["what"] == "store"]
+    assert store["fact"] == "missing"
+    assert "`carnet serve` refuses until it is restored" in store["problem"]
+    assert "`carnet recover --accept-loss` begins an empty one, which forgets every revocation" in store["problem"]
+    assert list(tmp_path.glob("carnet.db*")) == []
+
+
+def contents(folder: Path) -> dict[str, tuple[bytes, int, int]]:
+    found = [path for path in folder.rglob("*") if path.is_file() and not path.name.endswith("-shm")]
+    return {str(path): (path.read_bytes(), path.stat().st_mode, path.stat().st_mtime_ns) for path in found}
+
+
+def test_doctor_changes_nothing(command: CliRunner, tmp_path: Path) -> None:
+    assert command.invoke(build(), ["doctor"]).exit_code == 1
+    assert list(tmp_path.iterdir()) == []
+    command.invoke(build(), ["init"])
+    for gone in ("", ".lock", ".reserve"):
+        if gone:
+            (tmp_path / f"carnet.db{gone}").unlink()
+        before = contents(tmp_path)
+        done = command.invoke(build(), ["doctor"])
+        assert done.exit_code == 0, done.output
+        assert contents(tmp_path) == before
+
+
+def test_doctor_reads_what_a_killed_broker_left_in_its_log(command: CliRunner, tmp_path: Path) -> None:
+    command.invoke(build(), ["init"])
+    copy = tmp_path / "killed.db"
+    store = SqliteStore.open(tmp_path / "carnet.db")
+    try:
+        asyncio.run(store.new_epoch())
+        for ending in ("", "-wal"):
+            Path(f"{copy}{ending}").write_bytes(Path(f"{tmp_path}/carnet.db{ending}").read_bytes())
+        before = contents(tmp_path)
+        assert look(copy).epoch == store.epoch
+        assert contents(tmp_path) == before
+        held = command.invoke(build(), ["doctor"])
+        assert (held.exit_code, "/readyz" in held.output) == (1, True)
+    finally:
+        store.close_now()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [(b"", "empty or no Carnet store"), (b"no store " * 999, "damaged or no store")]
+)
+def test_doctor_names_a_file_that_is_no_store_and_leaves_it(
+    command: CliRunner, tmp_path: Path, text: bytes, said: str
+) -> None:
+    command.invoke(build(), ["init"])
+    (tmp_path / "carnet.db").write_bytes(text)
+    done = command.invoke(build(), ["doctor", "--json"])
+    assert done.exit_code == 1
+    assert said in done.output
+    assert (tmp_path / "carnet.db").read_bytes() == text
 
 
 def test_recover_accepts_the_loss_only_when_told(command: CliRunner, tmp_path: Path) -> None:
