@@ -80,18 +80,16 @@ def fields_answer(rules: Mapping[str, Constraint], reading: Reading, target: Tar
 
 
 def _answer(rule: Constraint, reading: Reading, target: Target) -> Answer:
-    checks = [
-        *_numbers(rule),
-        *_sizes(rule),
-        *_strings(rule, target),
-        *_members(rule, target),
-        *_inner(rule, reading, target),
-    ]
+    sizes = [*_sizes(rule)]
+    checks = [*_numbers(rule), *_strings(rule, target), *_members(rule, target), *_inner(rule, reading, target)]
     fits = _kinds(rule.type)
     others = tuple(kind for kind in KINDS if kind not in fits)
-    yes = both([KindIn(fits), *(check.yes for check in checks)])
-    no = both([KindIn(fits), either(check.no for check in checks)])
-    if rule.declared_only and checks == []:
+    # Sizes come first everywhere: some engines do not survive a pattern over a very long text.
+    sized = both(size.yes for size in sizes)
+    yes = both([KindIn(fits), sized, *(check.yes for check in checks)])
+    wrong = [*(size.no for size in sizes), *(both([sized, check.no]) for check in checks)]
+    no = both([KindIn(fits), either(wrong)])
+    if rule.declared_only and not sizes and not checks:
         strange = tuple(kind for kind in others if kind != "nonfinite")
         no = either([no, KindIn(strange)]) if strange else no
     return _nonempty(yes, no) if rule.required else Answer(yes, no)

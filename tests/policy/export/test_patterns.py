@@ -1,8 +1,14 @@
 """A pattern means the same in every engine: the one that loads it, one over characters, one over bytes, and `like`."""
 
 import fnmatch
+import json
+import os
 import random
 import re
+import subprocess
+import sys
+
+import pytest
 
 from carnet_policy import Call, PolicyError, evaluate, from_mapping
 from carnet_policy.export import facts_of
@@ -16,12 +22,13 @@ from tests.policy.export.engines import Rego, engine
 
 ATOMS = (
     "a", "b", "é", "漢", r"\d", r"\w", r"\s", r"\W", r"\D", "[ab]", "[^a]", "[^/b]", "[a-c_]", "[éa]", "(?s:.)",
-    "(a|b)", "(?:é|a*)", "(?i:K)", "(?i:s[a-m])", r"\.", r"\*", r"\n", r"\x41", r"\u00e9", r"\u{6f22}", r"[\]^-]", "(?:)",
-    "/", "-", "'",
+    "(a|b)", "(?:é|a*)", "(?i:K)", "(?i:s[a-m])", r"\.", r"\*", r"\n", r"\x41", r"\u00e9", r"\u{6f22}", r"[\]^-]",
+    "(?:)", "/", "-", "'",
 )  # fmt: skip
 COUNTS = ("", "", "", "*", "+", "?", "{2}", "{1,3}", "{2,}", "*?", "{0}")
 LETTERS = "abcKksS_é\u00e8漢/.-*'\n\r\t \u00a0\u2028\ufeff0٣\u017f\u212a😀A]^e\u0301"
 ROUNDS = 400
+PATHS = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 
 
 def draw_pattern(draw: random.Random) -> str:
@@ -89,6 +96,23 @@ def test_patterns_that_map_match_the_same_texts_in_rego_cpp() -> None:
             for sample in draw_texts(draw, pattern):
                 call = Call("t", {"a": sample})
                 assert asked.ask(facts_of(policy, call)) == evaluate(policy, call, None).effect.value, (pattern, sample)
+
+
+@pytest.mark.parametrize("decision", ["allow", "deny", "require_approval"])
+def test_a_max_length_keeps_a_long_text_from_a_pattern(decision: str) -> None:
+    rules = [{"decision": decision, "args": {"a": {"pattern": "(a|b)*", "max_length": 200}}}]
+    rules += [] if decision == "allow" else [{"decision": "allow", "args": {"a": {}}}]
+    policy = from_mapping({"version": 1, "catalog": {"t": {"effect": "read"}}, "tools": {"t": rules}})
+    text = Rego.export(policy)
+    assert isinstance(text, str)
+    engine(Rego, text)
+    call = Call("t", {"a": "a" * 100_000})
+    # In a process of its own: where it goes wrong, the engine takes the process with it.
+    code = "import json, sys; from tests.policy.export.engines import Rego; told = json.load(sys.stdin); "
+    code += "print(Rego(told['text']).ask(told['facts']))"
+    told = json.dumps({"text": text, "facts": facts_of(policy, call)})
+    done = subprocess.run([sys.executable, "-c", code], input=told, capture_output=True, text=True, env=PATHS)
+    assert done.stdout.strip() == evaluate(policy, call, None).effect.value
 
 
 def glob(like: Like) -> str:
