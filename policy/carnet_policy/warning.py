@@ -8,6 +8,7 @@ from carnet_policy.catalog import UNKNOWN, ToolFacts
 from carnet_policy.decision import Effect
 from carnet_policy.history import HistoryRule
 from carnet_policy.rule import Rule
+from carnet_policy.sensitivity import doubt
 
 __all__ = ["warnings_of"]
 
@@ -28,6 +29,8 @@ def warnings_of(
         tools = dict.fromkeys([*catalog, *rules])
         unknown = [tool for tool in tools if catalog.get(tool, UNKNOWN).effect is None]
         found += [f"{tool} has no effect in the catalog, so it counts as irreversible" for tool in unknown]
+    for tool, facts in (catalog or {}).items():
+        found += _of_classes(tool, facts.data_class)
     known = set(rules) | set(catalog or {})
     found += [
         f"{rule.name} matches the tool {rule.tool}, which no rule names"
@@ -40,8 +43,12 @@ def warnings_of(
     return tuple(found)
 
 
+def _of_classes(what: str, words: frozenset[str]) -> list[str]:
+    return [f"{what}: {told}" for word in sorted(words) if (told := doubt(word)) is not None]
+
+
 def _of_rule(rule: Rule) -> list[str]:
-    found = []
+    found = _of_classes(rule.name, rule.data_class)
     for name, constraint in rule.args.items():
         if rule.effect is Effect.ALLOW and constraint.max is not None and constraint.min is None:
             found.append(f"{rule.name}: {name} has a max and no min, so it is unbounded below (negative numbers match)")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from carnet_policy.errors import PolicyError
 from carnet_policy.lint import codes
-from carnet_policy.lint.effects import counted, irreversible, unknown_effects
+from carnet_policy.lint.effects import counted, irreversible, unknown_classes, unknown_effects
 from carnet_policy.lint.finding import Code, Finding
 from carnet_policy.lint.patterns import patterns
 from carnet_policy.lint.places import sensitive
@@ -27,7 +27,7 @@ CHECKS: tuple[Check, ...] = (
     *(default_open, never_answering, dodged, unlooked),
     *(one_sided, gaps, overlaps),
     *(patterns, sensitive),
-    *(irreversible, unknown_effects, counted),
+    *(irreversible, unknown_effects, counted, unknown_classes),
     *(registered, against_schemas),
 )
 

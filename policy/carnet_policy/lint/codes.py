@@ -55,6 +55,9 @@ NOTHING_COUNTED = Code("CP404", "history_unknown_tool", WARNING, "A history rule
 NOT_COUNTABLE = Code(
     "CP405", "history_argument", WARNING, "A history rule adds up an argument that no rule of the tool names."
 )
+UNKNOWN_CLASS = Code(
+    "CP406", "unknown_data_class", WARNING, "A `data_class` is no known word; only `pii` and `secret` raise the level."
+)
 
 NOT_REGISTERED = Code("CP501", "tool_not_registered", WARNING, "No host in the registry serves a tool of the policy.")
 NOT_RULED = Code("CP502", "tool_without_rule", WARNING, "A tool of the registry has no rule, so the default holds.")
@@ -73,7 +76,7 @@ _ALL = (
     *(DEFAULT_OPEN, UNREACHABLE, DUPLICATE, DODGED, NO_RULES, EXTRA_ARGS),
     *(ONE_SIDED, GAP, OVERLAP),
     *(UNANCHORED, WIDE, RISKY, DOT_STOPS, SHELL, PATH, URL),
-    *(UNBOUNDED, RUN_ONLY, UNKNOWN_EFFECT, NOTHING_COUNTED, NOT_COUNTABLE),
+    *(UNBOUNDED, RUN_ONLY, UNKNOWN_EFFECT, NOTHING_COUNTED, NOT_COUNTABLE, UNKNOWN_CLASS),
     *(NOT_REGISTERED, NOT_RULED),
     *(UNKNOWN_ARGUMENT, NEVER_MATCHES, MISSING_ARGUMENT, NOT_DEFINED, NOT_NAMED, NOT_CHECKED),
 )

@@ -1,4 +1,4 @@
-"""What can not be undone: whether the catalog says so, and what bounds it."""
+"""What tools do and touch: whether the policy says so in words that count, and what bounds what can not be undone."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from carnet_policy.history import HistoryRule, Kind, Over
 from carnet_policy.lint import codes
 from carnet_policy.lint.finding import Finding, Severity
 from carnet_policy.lint.subject import Subject, judged
+from carnet_policy.sensitivity import doubt
 
-__all__ = ["counted", "irreversible", "unknown_effects"]
+__all__ = ["counted", "irreversible", "unknown_classes", "unknown_effects"]
 
 
 def irreversible(subject: Subject) -> Iterator[Finding]:
@@ -47,6 +48,19 @@ def unknown_effects(subject: Subject) -> Iterator[Finding]:
             place = subject.find(*(("catalog", tool) if tool in policy.catalog else ("tools", tool)))
             fix = "write effect: read, write or irreversible"
             yield Finding(code, code.severity, f"{message}; {fix}", *place)
+
+
+def unknown_classes(subject: Subject) -> Iterator[Finding]:
+    code, policy = codes.UNKNOWN_CLASS, subject.policy
+    for tool, facts in (policy.catalog or {}).items():
+        for word in sorted(facts.data_class):
+            if (told := doubt(word)) is not None:
+                yield Finding(code, code.severity, f"{tool}: {told}", *subject.find("catalog", tool, "data_class"))
+    for found in policy.tools.values():
+        for rule in found.rules:
+            for word in sorted(rule.data_class):
+                if (told := doubt(word)) is not None:
+                    yield judged(code, rule, ("data_class",), f"{rule.name}: {told}")
 
 
 def counted(subject: Subject) -> Iterator[Finding]:

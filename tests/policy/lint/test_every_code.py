@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from carnet_policy import loads
 from carnet_policy.lint import CODES
 from tests.policy.lint.planting import codes, definitions, lint, policy
 
@@ -107,6 +108,11 @@ PLANTED = [
         policy(args=AMOUNT, more="history: [{match: {tool: t}, sum: amuont, max: 1, decision: deny}]\n"),
         policy(args=AMOUNT, more="history: [{match: {tool: t}, sum: amount, max: 1, decision: deny}]\n"),
     ),
+    Planted(
+        "CP406",
+        policy(ALLOW, catalog="catalog: {t: {effect: write, data_class: [pii, secrets]}}\n"),
+        policy(ALLOW, catalog="catalog: {t: {effect: write, data_class: [pii, secret]}}\n"),
+    ),
     Planted("CP501", policy(ALLOW).replace("  t:", "  tt:"), policy(ALLOW), registered=frozenset({"t"})),
     Planted("CP502", "version: 1\n", policy(ALLOW), registered=frozenset({"t"})),
     Planted("CP601", policy(args="amuont: {min: 0, max: 5}"), policy(args=AMOUNT), TOOLS),
@@ -144,3 +150,22 @@ def test_codes_and_names_are_unique_and_well_formed() -> None:
     assert all(re.fullmatch(r"CP[0-9]{3}", id) and code.id == id for id, code in CODES.items())
     assert len({code.name for code in CODES.values()}) == len(CODES)
     assert all(re.fullmatch(r"[a-z_]+", code.name) and code.about.endswith(".") for code in CODES.values())
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [("secrets", "did you mean secret?"), ("pi", "did you mean pii?"), ("xyzzy", "known are pii, secret, internal")],
+)
+@pytest.mark.parametrize("place", ["catalog", "rule"])
+def test_a_word_that_raises_nothing_is_told_with_the_nearest_one_at_load_and_by_lint(
+    word: str, told: str, place: str
+) -> None:
+    classes = f", data_class: [internal, {word}]"
+    catalog = f"catalog: {{t: {{effect: read{classes if place == 'catalog' else ''}}}}}\n"
+    text = policy(f"{{decision: allow{classes if place == 'rule' else ''}}}", catalog=catalog)
+    (warning,) = loads([("p.yaml", text)]).warnings
+    (found,) = [finding for finding in lint(text) if finding.code.id == "CP406"]
+    assert warning == found.message
+    assert told in warning
+    assert "only pii and secret raise the level" in warning
+    assert text.splitlines()[found.line - 1][found.column - 1 :].startswith("data_class:")
