@@ -264,7 +264,7 @@ def test_a_partial_is_a_tool() -> None:
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1) | st.floats(allow_nan=False) | st.text(),
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(exclude_categories=())),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=12,
 )
@@ -274,20 +274,12 @@ JSON = st.recursive(
 def test_json_arguments_are_copied_whole_and_shared_with_nobody(args: dict[str, Any]) -> None:
     before = copy.deepcopy(args)
     frozen = freeze_json(args)
+    assert isinstance(frozen, Refusal) == isinstance(canonical(before), Refusal), "both lanes take the same arguments"
     if isinstance(frozen, Refusal):
-        assert float("inf") in _floats(args) or float("-inf") in _floats(args)
         return
     assert repr(frozen.json) == repr(before)
     _wreck(args)
     assert repr(frozen.json) == repr(before)
-
-
-def _floats(value: Any) -> set[float]:
-    if isinstance(value, dict):
-        return set().union(*map(_floats, value.values()))
-    if isinstance(value, list):
-        return set().union(*map(_floats, value))
-    return {value} if isinstance(value, float) else set()
 
 
 def _wreck(value: Any) -> None:
