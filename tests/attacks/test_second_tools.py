@@ -5,6 +5,7 @@ import functools
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import InitVar, dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -169,6 +170,22 @@ def test_a_dataclass_that_takes_any_field_has_no_form() -> None:
 
     tag.__annotations__["order"] = Order
     with pytest.raises(ConfigError, match="does not name"):
+        Binding(tag, "tag")
+
+
+@dataclass
+class Hidden:
+    ticket: str
+    amount: InitVar[int] = 0
+
+    def __post_init__(self, amount: int) -> None:
+        self.taken = amount
+
+
+def test_a_dataclass_that_takes_what_is_no_field_has_no_form() -> None:
+    def tag(order: Hidden) -> None: ...
+
+    with pytest.raises(ConfigError, match="InitVar"):
         Binding(tag, "tag")
 
 

@@ -158,6 +158,8 @@ def _model(kind: type, where: str, inside: tuple[type, ...]) -> Form:
     if dataclasses.is_dataclass(kind):
         _closed(kind, getattr(kind, "__pydantic_config__", None), where)
         hints = get_type_hints(kind, include_extras=True)
+        if any(isinstance(hint, dataclasses.InitVar) for hint in hints.values()):
+            raise ConfigError(f"{where}: {kind.__name__} takes an InitVar, which is no field: no rule could see it")
         names = [field.name for field in dataclasses.fields(kind)]
         return Model(kind, {name: _form(hints[name], f"{where}.{name}", inside) for name in names})
     if _is_pydantic(kind):
