@@ -11,6 +11,7 @@ import pytest
 
 from carnet.clock import ManualClock
 from carnet.reasons import Refusal
+from carnet.token.claims import Claims
 from carnet_broker.core.registry import Limits
 from carnet_broker.service.locks import Locks
 from carnet_broker.service.principals import Bearer
@@ -56,6 +57,7 @@ async def test_exactly_one_of_64_first_irreversible_calls_is_allowed(bounded: Wo
         assert len(allowed) == 1
         refused = [one for one in made if not (isinstance(one, CallView) and one.decision == "allow")]
         assert {getattr(one.reason, "value", one.reason) for one in refused} <= {"history_limit", "contended"}
+        await close(bounded, root)
 
 
 async def test_siblings_share_the_bound_of_their_run(bounded: World) -> None:
@@ -89,15 +91,22 @@ async def test_no_live_child_is_left_when_a_spawn_races_a_revocation(world: Worl
         assert isinstance(await world.spawn(root), Refusal)
 
 
+async def close(world: World, root: Claims) -> None:
+    """End the run: a client may hold a few hundred open ones only."""
+    assert isinstance(await world.service.end(root, root.txn, "run_closed", TRACE), DelegationView)
+
+
 async def spends(world: World) -> int:
     """How often one approval dispatched its call, out of 16 that tried at once."""
-    _, token = await world.approved(await world.root())
+    root = await world.root()
+    _, token = await world.approved(root)
     args = {"amount": 5, "customer_id": "cust_1"}
     asked = await world.called(token, "refund", args)
     assert asked.approval_id is not None
     await world.approve(asked.approval_id)
     named = partial(world.call, token, "refund", args, approval_id=asked.approval_id)
     made = await together(*[named] * 16)
+    await close(world, root)
     return sum(1 for one in made if isinstance(one, CallView) and one.decision == "allow" and not one.repeat)
 
 
@@ -109,13 +118,15 @@ async def test_an_approval_is_spent_exactly_once(world: World, locks: type[Locks
 
 
 async def answers(world: World) -> int:
-    view = await world.child(await world.root(), ("refund",), task=RISKY)
+    root = await world.root()
+    view = await world.child(root, ("refund",), task=RISKY)
     assert view.approval is not None
     approval = view.approval.id
     made = await together(
         *[lambda: world.approve(approval) for _ in range(3)],
         *[lambda: world.service.answer(ADA, approval, Verdict.DENY, "", None, TRACE) for _ in range(3)],
     )
+    await close(world, root)
     return sum(1 for one in made if not isinstance(one, Refusal))
 
 
