@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from carnet.errors import ConfigError
+from carnet_broker.config.doubts import doubts
 from carnet_broker.config.load import check_issuer, load_registries
 from carnet_broker.core.registry import Registry
 from carnet_broker.http.sockets import address, listen
@@ -25,11 +26,12 @@ _FORGETS = (
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """problem None: well."""
+    """problem None: well. warning: no reason for `carnet serve` to refuse, and yet worth a look."""
 
     what: str
     fact: str
     problem: str | None = None
+    warning: str | None = None
 
 
 def examine(settings: Settings) -> list[Finding]:
@@ -65,7 +67,10 @@ def _config(settings: Settings) -> list[Finding]:
             check_issuer(registries, settings.issuer)
     except ConfigError as fault:
         return [Finding("configuration", str(settings.config), str(fault))]
-    return [_tenant(registries, tenant) for tenant in sorted(registries)]
+    found = [_tenant(registries, tenant) for tenant in sorted(registries)]
+    for tenant in sorted(registries):
+        found += [Finding("configuration", tenant, warning=doubt) for doubt in doubts(registries[tenant])]
+    return found
 
 
 def _tenant(registries: Mapping[str, Registry], tenant: str) -> Finding:

@@ -18,6 +18,7 @@ from carnet.cli.output import print_json, say, table
 from carnet.cli.problems import Exit, Problem
 
 if TYPE_CHECKING:
+    from carnet_broker.checkup import Finding
     from carnet_broker.settings import Settings
 
 __all__ = ["register"]
@@ -96,15 +97,16 @@ def _doctor(as_json: Json = False) -> None:
 
         found = examine(_settings())
     if as_json:
-        print_json([{"what": f.what, "fact": f.fact, "problem": f.problem} for f in found])
+        print_json([{"what": f.what, "fact": f.fact, "problem": f.problem, "warning": f.warning} for f in found])
     else:
-        table("Doctor", ["", "what", "fact", "problem"], [_row(f.what, f.fact, f.problem) for f in found])
+        table("Doctor", ["", "what", "fact", "problem"], [_row(f) for f in found])
     if any(f.problem for f in found):
         raise typer.Exit(int(Exit.REFUSED))
 
 
-def _row(what: str, fact: str, problem: str | None) -> list[str]:
-    return ["✗" if problem else "✓", what, fact, problem or ""]
+def _row(found: "Finding") -> list[str]:
+    mark = "✗" if found.problem else "!" if found.warning else "✓"
+    return [mark, found.what, found.fact, found.problem or found.warning or ""]
 
 
 def _config_check(
@@ -115,9 +117,14 @@ def _config_check(
         from carnet_broker.config.load import load_registries
 
         where = path or _settings().config
+        from carnet_broker.config.doubts import doubts
+
         registries = load_registries(where)
     rows = [[t, len(r.agents), len(r.hosts), len(r.clients), len(r.operators)] for t, r in sorted(registries.items())]
     table(f"{where} loads", ["tenant", "agents", "hosts", "clients", "operators"], rows)
+    for tenant, registry in sorted(registries.items()):
+        for doubt in doubts(registry):
+            say(f"warning: {tenant}: {doubt}", "yellow")
 
 
 def _keys_rotate() -> None:

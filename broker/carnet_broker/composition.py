@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from carnet.errors import ConfigError
+from carnet_broker.config.doubts import doubts, unowned
 from carnet_broker.config.load import check_issuer
 from carnet_broker.config.reload import Watched, refresh
 from carnet_broker.core.registry import Registry
@@ -33,7 +34,9 @@ class Broker:
     async def start(self) -> None:
         """Put each tenant's policy in force, and the keys on record. Raises Unavailable when the store does not
         answer."""
-        for tenant in self.context.registries:
+        for tenant, registry in self.context.registries.items():
+            for doubt in doubts(registry):
+                _LOG.warning("doubtful configuration", extra={"fields": {"tenant": tenant, "doubt": doubt}})
             await self.service.activate_policy(tenant)
         await self.service.record_ring()
 
@@ -45,9 +48,15 @@ class Broker:
         ]
 
     def notices(self) -> list[str]:
-        """That something on disk is not in force, without saying what: anybody may read this."""
+        """What is not as it should be, without names: anybody may read this. The log has them."""
         text = "the {} on disk cannot be loaded, the last good one is in force; see the log"
-        return [text.format(source) for source in sorted(self.problems)]
+        found = [text.format(source) for source in sorted(self.problems)]
+        if count := sum(len(unowned(registry)) for registry in self.context.registries.values()):
+            found.append(
+                f"nobody is kept from approving what {count} of the agents ask: their owner is no operator and no group"
+                "; `carnet config check` names them"
+            )
+        return found
 
     async def close(self) -> None:
         await self.context.store.close()

@@ -188,6 +188,15 @@ def test_doctor_changes_nothing(command: CliRunner, tmp_path: Path) -> None:
         assert contents(tmp_path) == before
 
 
+def test_doctor_shows_an_owner_that_is_nobody_without_calling_it_a_fault(command: CliRunner, tmp_path: Path) -> None:
+    command.invoke(build(), ["init"])
+    file = tmp_path / "carnet.yaml"
+    file.write_text(file.read_text().replace("  researcher:\n", "  researcher:\n    owner: adah\n"))
+    done = command.invoke(build(), ["doctor", "--json"])
+    assert done.exit_code == 0, done.output
+    assert "nobody is kept from approving what researcher asks" in done.output
+
+
 def test_doctor_reads_what_a_killed_broker_left_in_its_log(command: CliRunner, tmp_path: Path) -> None:
     command.invoke(build(), ["init"])
     copy = tmp_path / "killed.db"

@@ -1,5 +1,7 @@
 """Who may answer, how, and until when."""
 
+from dataclasses import replace
+
 import anyio
 import pytest
 
@@ -58,6 +60,16 @@ async def test_approving_takes_another_person_the_role_and_a_fresh_proof(
     row = await world.store.get(Approval, "acme", approval)
     assert row is not None
     assert row.state.value == "pending"
+
+
+async def test_an_owner_that_is_a_group_keeps_all_its_members_from_approving(world: World) -> None:
+    whole = world.context.registries["acme"]
+    agents = {**whole.agents, "support": replace(whole.agents["support"], owner="leads")}
+    world.context.registries = {"acme": replace(whole, agents=agents)}
+    _, approval = await asked(world)
+    for member in (ADA, OWEN):
+        assert good(await world.approve(approval, member), Refusal).reason is Reason.SELF_APPROVAL
+    assert isinstance(await world.approve(approval, GRACE), ApprovalView)
 
 
 async def test_where_the_policy_names_groups_only_they_answer(continuing: World) -> None:

@@ -36,7 +36,7 @@ class Agent:
     to it. ceilings: `{tool: {"args": {arg: constraints}, "max_calls": n}}`, bounding it as target and as parent."""
 
     name: str
-    owner: str | None = None  # an operator's name: that person cannot approve for the agent
+    owner: str | None = None  # an operator, or a group of operators: they cannot approve for the agent
     tools: frozenset[str] = frozenset()
     grants: frozenset[str] = frozenset()
     callable_agents: frozenset[str] = frozenset()

@@ -65,18 +65,14 @@ hosts:
     tools: [list_orders, get_order, get_shipping, get_policy_text, get_invoice]
 agents:
   support:
-    owner: support-team
     tools: [search_tickets, read_ticket, search_articles, list_orders, get_order, get_shipping, get_policy_text]
     grants: [get_invoice, summarize, tag_ticket, add_note, refund, send_email, close_account]
     callable_agents: [summarizer, tagger, refund-clerk]
   summarizer:
-    owner: support-team
     tools: [search_tickets, summarize]
   tagger:
-    owner: support-team
     tools: [search_tickets, tag_ticket]
   refund-clerk:
-    owner: support-team
     tools: [refund, get_invoice]
     ceilings: {refund: {args: {amount: {max: 20}}}}
 clients:

@@ -91,7 +91,7 @@ async def _may_answer(
     if opener is None:  # whoever owned it must not approve, and nobody can tell any more who that was
         gone = f"The agent {delegation.chain[0][1]} that opened the run is not registered any more, so its owner is"
         return Refusal(Reason.SELF_APPROVAL, f"{gone} unknown and nobody can approve. Deny or withdraw it instead.")
-    if operator.name in _own(opener, delegation):
+    if operator.name in _own(opener, delegation) or opener.owner in operator.groups:
         return Refusal(Reason.SELF_APPROVAL)
     missing = (*registry.strangers(delegation.chain), *registry.lost(delegation.chain, delegation.envelope.tools))
     if missing:
