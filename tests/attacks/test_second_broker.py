@@ -1,6 +1,7 @@
 """Something stands where the broker should be and answers what it likes: nothing runs, and nothing else breaks."""
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx2
@@ -56,6 +57,22 @@ def test_a_redirect_carries_the_token_nowhere(status: int) -> None:
     with pytest.raises(Refused):
         send(answer)
     assert asked == ["https://broker.example/v1/calls"]
+
+
+def test_a_body_that_drips_or_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Drip(httpx2.SyncByteStream):
+        def __iter__(self) -> Iterator[bytes]:
+            while True:
+                yield b" " * 65536
+                time.sleep(0.01)
+
+    began = time.monotonic()
+    with pytest.raises(Unavailable, match="slowly"):
+        send(lambda _: httpx2.Response(200, stream=Drip()))
+    assert time.monotonic() - began < 3
+    monkeypatch.setattr("carnet.wire.answer.LONGEST", 1_000_000)
+    with pytest.raises(Unavailable, match="too long"):
+        send(lambda _: httpx2.Response(200, stream=Drip()))
 
 
 @pytest.fixture

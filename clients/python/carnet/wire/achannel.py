@@ -5,7 +5,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from carnet.errors import Unavailable
-from carnet.wire.answer import document
+from carnet.wire.answer import Body, document
 from carnet.wire.ask import Ask
 from carnet.wire.place import base
 from carnet.wire.retry import pauses
@@ -46,8 +46,9 @@ class AsyncChannel:
         if self._client is None:
             self._client = httpx2.AsyncClient(timeout=self._timeout, transport=self._transport)
         timeout = (ask.timeout if ask.timeout is not None else self._timeout) + ask.wait
+        body = Body(time.monotonic() + timeout)
         try:
-            answer = await self._client.request(
+            async with self._client.stream(
                 ask.method,
                 self.url + ask.path,
                 headers=ask.headers(),
@@ -55,10 +56,12 @@ class AsyncChannel:
                 json=ask.json,
                 data=dict(ask.form) if ask.form is not None else None,
                 timeout=timeout,
-            )
+            ) as answer:
+                async for part in answer.aiter_bytes():
+                    body.add(part, time.monotonic())
         except (httpx2.HTTPError, httpx2.StreamError, OSError) as failed:
             raise Unavailable(f"the broker at {self.url} did not answer ({type(failed).__name__})") from None
-        return document(answer.status_code, answer.headers, answer.content)
+        return document(answer.status_code, answer.headers, body.whole())
 
     async def close(self) -> None:
         """Close the connections; the next request opens new ones."""

@@ -7,8 +7,9 @@ from typing import Any
 from carnet.errors import CarnetError, Unavailable, refused
 from carnet.reasons import Reason, Refusal
 
-__all__ = ["document", "problem", "reason_of", "token_refused"]
+__all__ = ["LONGEST", "Body", "document", "problem", "reason_of", "token_refused"]
 
+LONGEST = 256 * 1024 * 1024  # bytes of one answer; a snapshot of the feed may hold a million marks
 _ASK_AGAIN = {
     Reason.UNAVAILABLE,
     Reason.CONTENDED,
@@ -19,6 +20,26 @@ _ASK_AGAIN = {
 }
 _REASONS = {reason.value: reason for reason in Reason}
 _OAUTH = {"invalid_grant": Reason.TOKEN_ENDED, "unauthorized_client": Reason.FORBIDDEN}
+
+
+class Body:
+    """The bytes of an answer as they come: neither without end nor slower than the request may take, for a time-out of
+    the transport counts from the last byte only. until: monotonic time."""
+
+    def __init__(self, until: float) -> None:
+        self._until, self._parts, self._size = until, list[bytes](), 0
+
+    def add(self, part: bytes, mono: float) -> None:
+        """Raises Unavailable."""
+        self._size += len(part)
+        if self._size > LONGEST:
+            raise Unavailable("the broker's answer is too long")
+        if mono > self._until:
+            raise Unavailable("the broker's answer comes too slowly")
+        self._parts.append(part)
+
+    def whole(self) -> bytes:
+        return b"".join(self._parts)
 
 
 def document(status: int, headers: Mapping[str, str], body: bytes) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from carnet.errors import Unavailable
-from carnet.wire.answer import document
+from carnet.wire.answer import Body, document
 from carnet.wire.ask import Ask
 from carnet.wire.place import base
 from carnet.wire.retry import pauses
@@ -48,8 +48,9 @@ class Channel:
         import httpx2
 
         timeout = (ask.timeout if ask.timeout is not None else self._timeout) + ask.wait
+        body = Body(time.monotonic() + timeout)
         try:
-            answer = self.client().request(
+            with self.client().stream(
                 ask.method,
                 self.url + ask.path,
                 headers=ask.headers(),
@@ -57,10 +58,12 @@ class Channel:
                 json=ask.json,
                 data=dict(ask.form) if ask.form is not None else None,
                 timeout=timeout,
-            )
+            ) as answer:
+                for part in answer.iter_bytes():
+                    body.add(part, time.monotonic())
         except (httpx2.HTTPError, httpx2.StreamError, OSError) as failed:
             raise Unavailable(f"the broker at {self.url} did not answer ({type(failed).__name__})") from None
-        return document(answer.status_code, answer.headers, answer.content)
+        return document(answer.status_code, answer.headers, body.whole())
 
     def client(self) -> "httpx2.Client":
         """The pooled HTTP client; made on first use because its TLS context costs 50 ms."""
