@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from carnet.cli.asked import envelope_words, task_words
 from carnet.cli.broker import Operator, connect, segment
 from carnet.cli.output import duration, fields, print_json, say
 from carnet.cli.problems import Exit, Problem
@@ -79,17 +80,22 @@ def show_approval(approval: dict[str, Any]) -> None:
             "delegation",
         )
     }
+    for name, words in (("task", task_words), ("envelope", envelope_words)):
+        if approval.get(name):
+            lines[name] = words(approval[name])
     if approval.get("state") == "pending":
         lines["time left"] = duration(approval.get("seconds_left") or 0)
     fields(f"{approval['id']}  approval of a {asked}", lines)
     if approval.get("args"):
         fields("  arguments", approval["args"])
-    if asked == "delegation" and approval.get("state") == "pending":
-        _show_reach(approval.get("envelope") or {}, approval.get("unasked_tools") or ())
+    if asked == "delegation" and approval.get("envelope"):
+        _show_bounds(approval["envelope"])
+        if approval.get("state") == "pending":
+            _show_unasked(approval.get("unasked_tools") or ())
 
 
-def _show_reach(envelope: dict[str, Any], unasked: Sequence[str]) -> None:
-    """What a yes would let happen without anybody being asked again, and within which bounds."""
+def _show_bounds(envelope: dict[str, Any]) -> None:
+    """Within which bounds each call must be."""
     ceilings = envelope.get("ceilings") or {}
     fields(
         "  bounds of single calls",
@@ -101,6 +107,10 @@ def _show_reach(envelope: dict[str, Any], unasked: Sequence[str]) -> None:
             for tool in envelope.get("tools", ())
         },
     )
+
+
+def _show_unasked(unasked: Sequence[str]) -> None:
+    """What a yes would let happen without anybody being asked again."""
     if unasked:
         say(f"  After a yes these tools run WITHOUT a further question: {', '.join(unasked)}", "yellow")
     else:
