@@ -48,7 +48,7 @@ def test_what_waits_is_shown_with_everything_and_denied_with_a_note(carnet: Run,
         assert child.approval_id in carnet("list", "approvals")[1]
         shown = carnet("show", child.approval_id)[1]
         assert "refund-clerk" in shown
-        assert '"resource_count": 1' in shown
+        assert "1 resource, cannot be undone" in shown
         assert '"amount": {"max": 20}' in shown
         assert "each call still asks" in shown
         code, said, _ = carnet("deny", child.id, "--note", "ticket 4711")
